@@ -1,0 +1,177 @@
+"""Bringing a model into a server and out of it again, never with two copies alive."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+
+from components.providers import load_failure, triton_refusals
+from components.providers.gpu_memory import Memory, not_freed, read_memory, risen
+from components.providers.model_server import (
+    POLL_S,
+    Wanted,
+    canary,
+    loaded_digest,
+    wait_live,
+    wait_settled,
+)
+from components.providers.progress import progress, say
+from components.providers.ssh import Session
+from components.providers.triton_client import NoAnswer, Rejected, TritonClient
+
+AFTER_A_FAILURE_S = 30.0
+"""Bound on cleaning up behind a failed load; it has a reason to tell, so it does not wait long."""
+
+
+class ModelLoading:
+    """What is done with one model over one connection."""
+
+    def __init__(self, session: Session, triton: TritonClient, wanted: Wanted) -> None:
+        self._session = session
+        self._triton = triton
+        self._wanted = wanted
+        self._name = f"{wanted.instance}: "
+
+    async def ensure(self, *, anew: bool = False) -> str:
+        """Have the model loaded as declared, and answering; its digest.
+
+        Idempotent: what a killed run began is waited for, and kept if it is what is wanted.
+
+        Args:
+            anew: unload what is loaded even if its digest is the wanted one.
+
+        Raises:
+            Refusal: server not up, load failed, no inference succeeds, or memory not back.
+        """
+        wanted = self._wanted
+        async with progress(f"{self._name}waiting for the server"):
+            await wait_live(self._session, self._triton, wanted, wanted.load_timeout_s)
+        # A load on top of one that is under way would leave two copies alive for a while.
+        async with progress(f"{self._name}waiting for {wanted.model} to settle"):
+            state = await wait_settled(self._triton, wanted, wanted.load_timeout_s)
+        if state.state == "READY":
+            digest = await loaded_digest(self._triton, wanted.model)
+            if digest == wanted.digest and not anew:
+                failure = await self._canary()
+                if failure is None:
+                    return digest
+                say(f"{self._name}{wanted.model} is READY but fails ({failure}): loading it again")
+            await self.unload()
+        return await self._load()
+
+    async def unload(self) -> None:
+        """Unload and wait until Triton and the GPUs both say that it is gone.
+
+        Raises:
+            Refusal: still unloading, or memory still held, after `unload_timeout_s`.
+        """
+        wanted = self._wanted
+        async with progress(f"{self._name}unloading {wanted.model}"):
+            give_up = time.monotonic() + wanted.unload_timeout_s
+            before = await self._memory()
+            # The process that held a broken model's memory is dead already: nothing will drop.
+            works = await self._works()
+            await self._triton.unload(wanted.model)
+            await wait_settled(self._triton, wanted, wanted.unload_timeout_s)
+            if before is not None and works:
+                await self._memory_back(before, give_up)
+
+    async def _works(self) -> bool:
+        try:
+            return await canary(self._triton, self._wanted.model, 5) is None
+        except NoAnswer:
+            return True  # busy, as far as one can tell
+
+    async def _load(self) -> str:
+        wanted = self._wanted
+        before = await self._memory()
+        try:
+            async with progress(f"{self._name}loading {wanted.model}"):
+                await self._triton.load(wanted.model, timeout_s=wanted.load_timeout_s)
+        except Rejected as error:
+            if error.status == 403:
+                raise
+            raise load_failure.load_refused(
+                error.reason,
+                model=wanted.model,
+                unit=wanted.unit,
+                instance=wanted.instance,
+                gpus=wanted.gpus,
+                still_held=await self._clear(before),
+            ) from error
+        except NoAnswer as error:
+            await self._ask_to_unload()
+            raise triton_refusals.load_too_slow(
+                wanted.instance, wanted.unit, wanted.model, error.seconds
+            ) from error
+        digest = await loaded_digest(self._triton, wanted.model)
+        if digest != wanted.digest:
+            await self._clear(before)
+            raise triton_refusals.other_configuration(
+                wanted.instance, wanted.unit, wanted.model, wanted.digest, digest
+            )
+        failure = await self._canary()
+        if failure is not None:
+            await self._clear(before)
+            raise triton_refusals.does_not_answer(
+                wanted.instance, wanted.unit, wanted.model, failure
+            )
+        return digest
+
+    async def _canary(self) -> str | None:
+        wanted = self._wanted
+        async with progress(f"{self._name}asking {wanted.model} for a first answer"):
+            try:
+                return await canary(self._triton, wanted.model, wanted.canary_timeout_s)
+            except NoAnswer as error:
+                return f"no answer within {error.seconds:.0f} s"
+
+    async def _memory(self) -> Memory | None:
+        if not self._wanted.gpus or self._wanted.claim_mib <= 0:
+            return None
+        memory = await read_memory(self._session)
+        if memory is None:
+            say(f"{self._name}nvidia-smi on the host says nothing usable: GPU memory is not seen")
+        return memory
+
+    async def _memory_back(self, before: Memory, give_up: float) -> None:
+        wanted = self._wanted
+        while True:
+            now = await self._memory()
+            if now is None:
+                return
+            held = not_freed(before, now, wanted.gpus, wanted.claim_mib)
+            if not held:
+                return
+            if time.monotonic() > give_up:
+                raise triton_refusals.memory_not_back(
+                    wanted.instance,
+                    wanted.unit,
+                    wanted.model,
+                    wanted.unload_timeout_s,
+                    now.held_by(held),
+                )
+            await asyncio.sleep(2 * POLL_S)
+
+    async def _ask_to_unload(self) -> None:
+        """Triton queues an unload behind a load, and does it although nobody waits for it."""
+        try:
+            await self._triton.unload(self._wanted.model, timeout_s=2)
+        except (NoAnswer, Rejected):
+            return
+
+    async def _clear(self, before: Memory | None) -> str:
+        """Leave nothing of a failed load behind; who still holds memory, if anybody does."""
+        wanted = self._wanted
+        give_up = time.monotonic() + AFTER_A_FAILURE_S
+        await self._ask_to_unload()
+        await wait_settled(self._triton, wanted, AFTER_A_FAILURE_S)
+        while before is not None:
+            now = await self._memory()
+            more = risen(before, now, wanted.gpus, wanted.claim_mib) if now else []
+            if now is None or not more:
+                break
+            if time.monotonic() > give_up:
+                return now.held_by(more)
+            await asyncio.sleep(2 * POLL_S)
+        return ""

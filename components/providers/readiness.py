@@ -1,0 +1,59 @@
+"""Asks every host of a plan what it is, and refuses a plan that it cannot carry."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from components.providers.ssh import Session, open_session
+from models.host import Host
+from models.plan import Plan
+from models.readiness import HostFacts, judge
+from models.refusal import Refusal, Refusals
+
+FACTS_SOURCE = Path(__file__).parents[2] / "host" / "facts.py"
+FACTS_TIMEOUT_S = 60.0
+
+
+async def gather_facts(session: Session, host: Host) -> HostFacts:
+    """One host's facts, over a session that is open.
+
+    Raises:
+        Refusal: python3 or sudo is missing there, or the connection broke.
+    """
+    asked = {"user": host.ssh.user, "data_dir": host.data_dir}
+    answer = await session.run_python(
+        FACTS_SOURCE.read_text(),
+        asked,
+        doing="asking the host what it is",
+        timeout_s=FACTS_TIMEOUT_S,
+    )
+    return HostFacts.model_validate(answer)
+
+
+def check_hosts(plan: Plan, ssh: Mapping[str, Mapping[str, Any]]) -> None:
+    """Ask all hosts at once, and judge their answers.
+
+    Args:
+        plan: what is to run on them.
+        ssh: host name → how it is reached, as the dynamic providers take it.
+
+    Raises:
+        Refusals: with everything that is wrong, on every host.
+    """
+
+    async def check(name: str) -> list[Refusal]:
+        try:
+            async with open_session(ssh[name]) as session:
+                return judge(plan, name, await gather_facts(session, plan.hosts[name]))
+        except Refusal as refusal:
+            return [refusal]
+
+    async def check_all() -> list[Refusal]:
+        found = await asyncio.gather(*(check(name) for name in plan.hosts))
+        return [refusal for refusals in found for refusal in refusals]
+
+    if refusals := asyncio.run(check_all()):
+        raise Refusals(refusals)

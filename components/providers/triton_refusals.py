@@ -1,0 +1,109 @@
+"""What can be wrong with a server or a model in it, apart from a load that fails."""
+
+from __future__ import annotations
+
+from models.refusal import Refusal
+
+CANARY = "a canary inference"
+
+
+def not_live(instance: str, unit: str, seconds: float, why: str) -> Refusal:
+    """The server does not come up (seconds: how long it was waited for)."""
+    waited = f" within {seconds:.0f} s" if seconds >= 1 else ""
+    return Refusal(
+        f"Triton does not answer{waited}: {why}",
+        consequence="No model was loaded or unloaded.",
+        fix=f"`systemctl status {unit}` and `journalctl -u {unit}` on the host say why; "
+        f"`systemctl restart {unit}`, then run the same again",
+        at=instance,
+    )
+
+
+def control_key_unreadable(instance: str, path: str, reason: str) -> Refusal:
+    """The file with the control API's key is not there."""
+    return Refusal(
+        f"the control key {path} cannot be read on the host: {reason}",
+        consequence="Without it Triton lets nobody load or unload a model.",
+        fix="bring the host's own stack up, which writes it",
+        at=instance,
+    )
+
+
+def control_key_wrong(instance: str, unit: str, path: str) -> Refusal:
+    """Triton answered 403."""
+    return Refusal(
+        f"Triton does not accept the control key in {path}",
+        consequence="No model was loaded or unloaded.",
+        fix=f"the server was started with another key: `systemctl restart {unit}` on the host",
+        at=instance,
+    )
+
+
+def wedged(instance: str, unit: str, what: str) -> Refusal:
+    """The server takes connections and does not answer."""
+    return Refusal(
+        f"Triton takes connections but does not answer: {what}",
+        consequence="What it holds is not known.",
+        fix=f"`journalctl -u {unit}` on the host; `systemctl restart {unit}`, then run the same "
+        "again",
+        at=instance,
+    )
+
+
+def still_busy(instance: str, unit: str, model: str, state: str, seconds: float) -> Refusal:
+    """A model stays LOADING or UNLOADING."""
+    return Refusal(
+        f"{model} is still {state} after {seconds:.0f} s",
+        consequence="It was left to that; its GPU memory is not free.",
+        fix="wait for requests that are being answered and run the same again, or "
+        f"`systemctl restart {unit}` on the host",
+        at=instance,
+    )
+
+
+def memory_not_back(instance: str, unit: str, model: str, seconds: float, held: str) -> Refusal:
+    """Triton unloaded the model, and its GPU memory is still in use."""
+    return Refusal(
+        f"{model} was unloaded, but its GPU memory is not back after {seconds:.0f} s",
+        consequence=f"Nothing else would fit there: {held}",
+        fix=f"`systemctl restart {unit}` on the host ends what the model left behind, then run the "
+        "same again",
+        at=instance,
+    )
+
+
+def load_too_slow(instance: str, unit: str, model: str, seconds: float) -> Refusal:
+    """A load that takes longer than `load_timeout_s`."""
+    return Refusal(
+        f"{model} was not loaded within {seconds:.0f} s",
+        consequence="The load goes on in the server; it has been asked to unload the model after.",
+        fix="if it only needs longer, raise the catalog entry's `load_timeout_s`; if it hangs, "
+        f"`journalctl -u {unit}` says why: `systemctl restart {unit}`, then run the same again",
+        at=instance,
+    )
+
+
+def does_not_answer(instance: str, unit: str, model: str, why: str) -> Refusal:
+    """The model is loaded, and no inference succeeds."""
+    return Refusal(
+        f"{model} is loaded, but {CANARY} fails: {why}",
+        consequence="It was unloaded again: nobody would have got an answer from it.",
+        fix=f"`journalctl -u {unit}` on the host says why; `systemctl restart {unit}`, then run "
+        "the same again",
+        at=instance,
+    )
+
+
+def other_configuration(
+    instance: str, unit: str, model: str, wanted: str, loaded: str | None
+) -> Refusal:
+    """What was just loaded is not what was written."""
+    return Refusal(
+        f"{model} was loaded with another configuration than the declared one: "
+        f"berth_digest {loaded or 'missing'} instead of {wanted}",
+        consequence="It was unloaded again: it would not have served what was declared.",
+        fix="somebody loaded it with a configuration of their own, which Triton keeps "
+        f"(`parameters.config`): `systemctl restart {unit}` on the host; or the entry was changed "
+        "meanwhile: `pulumi up --refresh`",
+        at=instance,
+    )

@@ -1,0 +1,1 @@
+"""Pure: from the plan to the exact text and arguments that a host gets."""

@@ -1,0 +1,1 @@
+"""Pulumi components, one per file: from the plan to resources."""

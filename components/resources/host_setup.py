@@ -1,0 +1,45 @@
+"""A host made ready for instances: directories, the template unit, keys of the control APIs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pulumi
+import pulumi_docker as docker
+from pulumi_command.remote import Command, Logging
+
+from components.renderers import host_setup
+from components.resources.access import HostAccess
+from models.plan import PlannedInstance
+
+
+class HostSetup(pulumi.ComponentResource):
+    """What all instances of a host share. Destroying it leaves the weights."""
+
+    ready: pulumi.Output[str]
+    """What the set-up said; known once the host is ready."""
+    docker_provider: docker.Provider
+
+    def __init__(
+        self,
+        name: str,
+        access: HostAccess,
+        instances: Sequence[PlannedInstance],
+        opts: pulumi.ResourceOptions | None = None,
+    ) -> None:
+        super().__init__("berth:host:HostSetup", name, None, opts)
+        child = pulumi.ResourceOptions(parent=self)
+        self.docker_provider = access.docker(child)
+        user = access.host.ssh.user
+        command = Command(
+            f"setup-{name}",
+            connection=access.connection(),
+            create=host_setup.from_stdin(user),
+            stdin=host_setup.setup(access.host, instances),
+            delete=host_setup.as_argument(user, host_setup.teardown(access.host)),
+            logging=Logging.NONE,
+            add_previous_output_in_env=False,
+            opts=child,
+        )
+        self.ready = command.id
+        self.register_outputs({"ready": self.ready, "host": name})

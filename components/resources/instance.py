@@ -1,0 +1,129 @@
+"""A Triton instance: its image, its container, its unit."""
+
+from __future__ import annotations
+
+import hashlib
+
+import pulumi
+import pulumi_docker as docker
+from pulumi_command.remote import Command, Logging
+
+from components.renderers import container, host_setup, unit
+from components.resources.access import HostAccess
+from components.resources.host_setup import HostSetup
+from models.plan import PlannedInstance
+
+
+class TritonInstance(pulumi.ComponentResource):
+    """One server process, pinned to its GPUs, under its own systemd unit."""
+
+    incarnation: pulumi.Output[str]
+    """Changes whenever the server is another process that holds no models yet."""
+    setup: HostSetup
+    state: pulumi.Output[str]
+    """The unit's state when it was last started by Pulumi."""
+
+    def __init__(
+        self,
+        planned: PlannedInstance,
+        access: HostAccess,
+        setup: HostSetup,
+        stack: str,
+        opts: pulumi.ResourceOptions | None = None,
+    ) -> None:
+        super().__init__("berth:host:TritonInstance", planned.name, None, opts)
+        self._planned = planned
+        self.setup = setup
+        image = docker.RemoteImage(
+            f"image-{planned.name}",
+            name=planned.declared.image,
+            keep_locally=True,
+            opts=self._child(provider=setup.docker_provider),
+        )
+        made = self._container(image, stack)
+        running = self._unit(made, access)
+        template = hashlib.sha256(unit.TEMPLATE.encode()).hexdigest()[:12]
+        self.incarnation = pulumi.Output.concat(made.id, "/", template)
+        self.state = running.stdout.apply(lambda said: (said or "").strip())
+        self.register_outputs(
+            {
+                "host": planned.host_name,
+                "gpus": [gpu.uuid for gpu in planned.gpus],
+                "incarnation": self.incarnation,
+                "state": self.state,
+            }
+        )
+
+    def _child(self, **options: object) -> pulumi.ResourceOptions:
+        return pulumi.ResourceOptions.merge(
+            pulumi.ResourceOptions(parent=self, depends_on=[self.setup]),
+            pulumi.ResourceOptions(**options),  # type: ignore[arg-type]
+        )
+
+    def _container(self, image: docker.RemoteImage, stack: str) -> docker.Container:
+        """Made, not started: starting and stopping is the unit's."""
+        planned = self._planned
+        uuids = tuple(gpu.uuid for gpu in planned.gpus)
+        request = container.device_request(planned.host, uuids)
+        return docker.Container(
+            container.container_name(planned),
+            image=image.image_id,
+            command=container.command(planned),
+            device_requests=[
+                docker.ContainerDeviceRequestArgs(
+                    driver=request.driver,
+                    device_ids=list(request.device_ids),
+                    capabilities=list(request.capabilities) or None,
+                )
+            ],
+            mounts=[
+                docker.ContainerMountArgs(
+                    type="bind", target=inside, source=on_host, read_only=True
+                )
+                for inside, on_host in container.read_only_mounts(planned).items()
+            ],
+            ports=[
+                docker.ContainerPortArgs(internal=inside, external=outside, ip="127.0.0.1")
+                for inside, outside in container.published_ports(planned).items()
+            ],
+            labels=[
+                docker.ContainerLabelArgs(label=label, value=value)
+                for label, value in container.labels(planned, stack).items()
+            ],
+            ulimits=[
+                docker.ContainerUlimitArgs(name=limit.name, soft=limit.soft, hard=limit.hard)
+                for limit in planned.host.ulimits
+            ],
+            shm_size=planned.declared.shm_size_mib,
+            network_mode="bridge",
+            restart="no",
+            start=False,
+            must_run=False,
+            log_driver="none",
+            capabilities=docker.ContainerCapabilitiesArgs(drops=["ALL"]),
+            security_opts=["no-new-privileges:true"],
+            destroy_grace_seconds=planned.declared.stop_timeout_s,
+            opts=self._child(provider=self.setup.docker_provider),
+        )
+
+    def _unit(self, made: docker.Container, access: HostAccess) -> Command:
+        """Replaced, the old stopped first, when the container or the template unit is another."""
+        planned = self._planned
+        user = access.host.ssh.user
+        script = pulumi.Output.all(made.name, made.id).apply(
+            lambda known: (
+                host_setup.preamble(planned, known[0], known[1])
+                + host_setup.start_instance(planned)
+            )
+        )
+        return Command(
+            planned.unit,
+            connection=access.connection(),
+            create=host_setup.from_stdin(user),
+            stdin=script,
+            delete=host_setup.as_argument(user, host_setup.stop_instance(planned)),
+            triggers=[made.id, unit.TEMPLATE],
+            logging=Logging.NONE,
+            add_previous_output_in_env=False,
+            opts=self._child(delete_before_replace=True),
+        )

@@ -1,0 +1,100 @@
+"""A stack: composes the sections that its config holds, and says what came of them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+import pulumi
+
+from components.resources.access import HostAccess
+from components.resources.demo import Demo
+from components.resources.host_setup import HostSetup
+from components.resources.instance import TritonInstance
+from models.plan import Plan
+
+
+def compose(plan: Plan, project: Path) -> dict[str, object]:
+    """Declare every resource of a stack.
+
+    Returns:
+        The stack's outputs: `instances`, `models` and `roles`, each by name.
+
+    Raises:
+        Refusal: if a declared key file is missing.
+    """
+    access = {name: HostAccess.of(project, name, host) for name, host in plan.hosts.items()}
+    instances = _instances(plan, access) if plan.owns_hosts else {}
+    demo = Demo(plan, access, instances) if plan.demo else None
+    states = demo.states if demo else {}
+    return {
+        "instances": _instance_outputs(plan, instances),
+        "models": _model_outputs(plan, states),
+        "roles": _role_outputs(plan, states),
+    }
+
+
+def _instances(plan: Plan, access: Mapping[str, HostAccess]) -> dict[str, TritonInstance]:
+    setups = {
+        name: HostSetup(
+            name,
+            access[name],
+            [instance for instance in plan.instances if instance.host_name == name],
+        )
+        for name in plan.hosts
+    }
+    return {
+        instance.name: TritonInstance(
+            instance, access[instance.host_name], setups[instance.host_name], plan.stack
+        )
+        for instance in plan.instances
+    }
+
+
+def _instance_outputs(plan: Plan, instances: Mapping[str, TritonInstance]) -> dict[str, object]:
+    return {
+        planned.name: {
+            "host": planned.host_name,
+            "gpus": [gpu.uuid for gpu in planned.gpus],
+            "unit": planned.unit,
+            "endpoint": planned.endpoint,
+            "metrics": planned.metrics_endpoint,
+            "state": instances[planned.name].state,
+        }
+        for planned in plan.instances
+        if planned.name in instances
+    }
+
+
+def _model_outputs(plan: Plan, states: Mapping[str, pulumi.Output[str]]) -> dict[str, object]:
+    return {
+        placement.name: {
+            "model": placement.entry,
+            "catalog": placement.model,
+            "host": placement.instance.host_name,
+            "gpus": [gpu.uuid for gpu in placement.instance.gpus],
+            "instance": placement.instance.name,
+            "unit": placement.instance.unit,
+            "endpoint": placement.endpoint,
+            "max_model_len": placement.catalog.max_model_len,
+            "state": states[placement.name],
+        }
+        for placement in plan.placements
+    }
+
+
+def _role_outputs(plan: Plan, states: Mapping[str, pulumi.Output[str]]) -> dict[str, object]:
+    return {
+        role: {
+            "demo": plan.demo,
+            "model": placement.entry,
+            "catalog": placement.model,
+            "host": placement.instance.host_name,
+            "gpus": [gpu.uuid for gpu in placement.instance.gpus],
+            "instance": placement.instance.name,
+            "unit": placement.instance.unit,
+            "endpoint": placement.endpoint,
+            "state": states[placement.name],
+        }
+        for role, placement in plan.roles.items()
+    }

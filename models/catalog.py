@@ -1,0 +1,56 @@
+"""A catalog entry: one model as it is served, one file each, shared by all stacks."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from pydantic import Field, JsonValue
+
+from models.scalars import Declared, Seconds, Tokens
+
+# What the catalog says itself or Berth decides: `engine_args` must not contradict it.
+RESERVED_ENGINE_ARGS = frozenset(
+    {
+        "model",
+        "tensor_parallel_size",
+        "pipeline_parallel_size",
+        "distributed_executor_backend",
+        "gpu_memory_utilization",
+        "max_model_len",
+        "dtype",
+        "quantization",
+    }
+)
+
+
+class CatalogModel(Declared):
+    """A model and how an engine is to hold it."""
+
+    weights: Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$")]
+    """Directory of the weights, beside the others in the host's weights directory."""
+    dtype: Literal["auto", "bfloat16", "float16", "float32"] = "auto"
+    """Type of weights and activations that are not quantised."""
+    quantization: Annotated[str, Field(pattern=r"^[a-z0-9_-]+$")] | None = None
+    """vLLM's name of the quantisation; unset: what the checkpoint's config.json says."""
+    tensor_parallel_size: int = Field(default=1, ge=1, le=64)
+    """GPUs that share each layer. Times `pipeline_parallel_size`, it is the instance's width."""
+    pipeline_parallel_size: int = Field(default=1, ge=1, le=64)
+    """Stages of layers, each on GPUs of its own."""
+    executor: Literal["ray", "mp"] = "ray"
+    """What runs the workers of a model wider than one GPU. In Triton's EXPLICIT mode only `ray` is
+    known to work (release notes 24.12 to 25.08)."""
+    max_model_len: Tokens
+    """Longest context, prompt and answer together, in tokens."""
+    gpu_memory_utilization: float = Field(default=0.90, gt=0, le=1)
+    """Share of each GPU's memory that the engine takes for itself (vLLM's argument)."""
+    engine_args: dict[str, JsonValue] = {}
+    """Further engine arguments of vLLM, by their Python names."""
+    load_timeout_s: Seconds = 900
+    """Bound on a load, until the first answer, in seconds."""
+    unload_timeout_s: Seconds = 120
+    """Bound on an unload, until the memory is back, in seconds."""
+
+    @property
+    def width(self) -> int:
+        """Number of GPUs it needs: tp × pp."""
+        return self.tensor_parallel_size * self.pipeline_parallel_size

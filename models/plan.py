@@ -1,0 +1,123 @@
+"""The plan: everything that a stack's declarations mean, resolved, or refused.
+
+Plain values only, so that preview shows them and policies can judge them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from models.catalog import CatalogModel
+from models.host import Gpu, Host
+from models.instance import Instance
+from models.overlap import Claim
+
+
+@dataclass(frozen=True)
+class PlannedInstance:
+    """An instance with its host and its GPUs looked up."""
+
+    name: str
+    declared: Instance
+    host_name: str
+    host: Host
+    gpus: tuple[Gpu, ...]
+
+    @property
+    def id(self) -> str:
+        """What stands after the `@`."""
+        return self.name.partition("@")[2]
+
+    @property
+    def unit(self) -> str:
+        """The systemd unit."""
+        return f"{self.name}.service"
+
+    @property
+    def endpoint(self) -> str:
+        """KServe v2 over HTTP, on the host's loopback."""
+        return f"http://127.0.0.1:{self.declared.http_port}"
+
+    @property
+    def metrics_endpoint(self) -> str:
+        """Prometheus metrics, on the host's loopback."""
+        return f"http://127.0.0.1:{self.declared.metrics_port}/metrics"
+
+    @property
+    def control_key_file(self) -> str:
+        """File on the host with the key of the control API; root's alone."""
+        return f"/etc/berth/instances/{self.id}.key"
+
+    @property
+    def environment_file(self) -> str:
+        """File on the host from which the unit learns its container's name."""
+        return f"/etc/berth/instances/{self.id}.env"
+
+
+@dataclass(frozen=True)
+class Placement:
+    """One load: a catalog model held by an instance for a demo's roles."""
+
+    demo: str
+    owner: str
+    """`project/stack/demo`."""
+    model: str
+    catalog: CatalogModel
+    instance: PlannedInstance
+    roles: tuple[str, ...]
+
+    @property
+    def name(self) -> str:
+        """Its name in outputs and messages."""
+        return f"{self.model}/{self.instance.name}"
+
+    @property
+    def entry(self) -> str:
+        """Name of the repository entry, so Triton's model name; a demo writes none but its own."""
+        return f"{self.demo}.{self.model}"
+
+    @property
+    def endpoint(self) -> str:
+        """The model itself, on its host's loopback."""
+        return f"{self.instance.endpoint}/v2/models/{self.entry}"
+
+    @property
+    def claims(self) -> tuple[Claim, ...]:
+        """What it takes of each of its GPUs: the share that its engine is told to take."""
+        owner = f"{self.owner}: {'+'.join(self.roles)} ({self.model} on {self.instance.name})"
+        return tuple(
+            Claim(
+                host=self.instance.host_name,
+                gpu=gpu.uuid,
+                owner=owner,
+                mib=int(gpu.memory_mib * self.catalog.gpu_memory_utilization),
+            )
+            for gpu in self.instance.gpus
+        )
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What a stack owns, and what of other stacks it stands on."""
+
+    stack: str
+    hosts: Mapping[str, Host]
+    """Every host that this stack touches."""
+    instances: tuple[PlannedInstance, ...]
+    """Every instance that it knows, its own or its host stack's."""
+    owns_hosts: bool
+    """Whether hosts and instances are this stack's to bring up."""
+    demo: str | None
+    placements: tuple[Placement, ...]
+    roles: Mapping[str, Placement]
+
+    @property
+    def gpu_names(self) -> dict[str, str]:
+        """UUID → `GPU <index>`, for messages."""
+        return {gpu.uuid: f"GPU {gpu.index}" for host in self.hosts.values() for gpu in host.gpus}
+
+    @property
+    def claims(self) -> tuple[Claim, ...]:
+        """The claims of all placements."""
+        return tuple(claim for placement in self.placements for claim in placement.claims)

@@ -1,0 +1,203 @@
+"""Whether a host can be used at all: judged from its facts, before anything is touched."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from pydantic import BaseModel, ConfigDict
+
+from models.host import Host
+from models.plan import Plan
+from models.refusal import Refusal
+
+DOCKER_NEEDED = (20, 10)
+"""Docker with API 1.41; device requests came with API 1.40."""
+CDI_NEEDED = (25, 0)
+"""First Docker with CDI devices."""
+FREE_NEEDED_MIB = 64
+"""Disk for repository entries and units; images and weights are the operator's."""
+SETUP = "docs/host-setup.md"
+
+
+class GpuFacts(BaseModel):
+    """What nvidia-smi lists."""
+
+    status: int
+    said: str
+    found: list[dict[str, str]]
+
+
+class ContainerFacts(BaseModel):
+    """One of Berth's own containers."""
+
+    name: str
+    instance: str = ""
+    state: str = ""
+    ports: str = ""
+
+
+class DockerFacts(BaseModel):
+    """Docker, and how it can hand out GPUs."""
+
+    installed: bool
+    version: str
+    said: str
+    user_may: bool
+    hook: bool
+    cdi: bool
+    containers: list[ContainerFacts]
+
+
+class HostFacts(BaseModel):
+    """What `host/facts.py` prints. Memory and disk in MiB."""
+
+    model_config = ConfigDict(extra="ignore")
+
+    systemd: bool
+    gpus: GpuFacts
+    gpu_processes: list[dict[str, str]]
+    docker: DockerFacts
+    ports: list[int]
+    units: dict[str, str]
+    weights: dict[str, bool]
+    free_mib: int
+
+
+def judge(plan: Plan, host_name: str, facts: HostFacts) -> list[Refusal]:
+    """Everything that keeps this plan from working on this host."""
+    host = plan.hosts[host_name]
+    findings = [*_system(facts), *_docker(host, facts.docker), *_gpus(host, facts.gpus)]
+    findings += _weights(plan, host_name, facts)
+    if plan.owns_hosts:
+        findings += _ports(plan, host_name, facts)
+    else:
+        findings += _instances(plan, host_name, facts)
+    for finding in findings:
+        finding.at = finding.at or f"host {host_name}"
+        finding.consequence = finding.consequence or "Nothing was touched."
+    return findings
+
+
+def _system(facts: HostFacts) -> Iterator[Refusal]:
+    if not facts.systemd:
+        yield Refusal("systemd does not run there", fix=f"Berth's instances are units: {SETUP}.")
+    if facts.free_mib < FREE_NEEDED_MIB:
+        yield Refusal(
+            f"{facts.free_mib} MiB of disk free, {FREE_NEEDED_MIB} MiB needed",
+            fix="free some disk on the host.",
+        )
+
+
+def _docker(host: Host, docker: DockerFacts) -> Iterator[Refusal]:
+    if not docker.installed:
+        yield Refusal("Docker is not installed", fix=f"`apt-get install docker.io`, see {SETUP}.")
+        return
+    if not docker.version:
+        yield Refusal(
+            f"Docker's daemon does not answer: {docker.said}", fix="`systemctl start docker`."
+        )
+        return
+    if not docker.user_may:
+        yield Refusal(
+            f"user {host.ssh.user} may not use Docker",
+            fix=f"`usermod -aG docker {host.ssh.user}` on the host, then log in anew.",
+        )
+    version = tuple(int(part) for part in docker.version.split(".")[:2] if part.isdigit())
+    if version < DOCKER_NEEDED:
+        yield Refusal(
+            f"Docker {docker.version} cannot pin GPUs by UUID; 20.10 is the first that can",
+            fix=f"install a newer one, see {SETUP}.",
+        )
+    if host.gpu_access == "cdi" and version < CDI_NEEDED:
+        yield Refusal(
+            f"Docker {docker.version} has no CDI; 25.0 is the first that has",
+            fix="install a newer Docker, or set `gpu_access: hook` (see its description).",
+        )
+    elif host.gpu_access == "cdi" and not docker.cdi:
+        yield Refusal(
+            "no CDI specification for NVIDIA GPUs in /etc/cdi or /var/run/cdi",
+            fix="`nvidia-ctk cdi generate --output=/etc/cdi/nvidia.yaml`, or `gpu_access: hook`.",
+        )
+    elif host.gpu_access == "hook" and not docker.hook:
+        yield Refusal(
+            "the NVIDIA container runtime is not installed (no nvidia-container-runtime-hook)",
+            fix=f"`apt-get install nvidia-container-toolkit`, then restart Docker: {SETUP}.",
+        )
+
+
+def _gpus(host: Host, gpus: GpuFacts) -> Iterator[Refusal]:
+    if not gpus.found:
+        fix = f"install the NVIDIA driver, see {SETUP}."
+        if gpus.status == 18:
+            fix = "reboot the host: its driver was upgraded, the old module is still loaded."
+        said = " ".join(gpus.said.split()) or "nvidia-smi is not installed"
+        yield Refusal(f"no GPU can be used: {said} (exit status {gpus.status})", fix=fix)
+        return
+    there = {row["uuid"]: row for row in gpus.found}
+    for gpu in host.gpus:
+        if gpu.uuid not in there:
+            listed = ", ".join(f"{row['index']}: {uuid}" for uuid, row in there.items())
+            yield Refusal(
+                f"GPU {gpu.index} ({gpu.uuid}) is not there",
+                fix=f"`nvidia-smi -L` there lists {listed}.",
+            )
+        elif there[gpu.uuid]["memory.total"].isdigit():
+            total = int(there[gpu.uuid]["memory.total"])
+            if total != gpu.memory_mib:
+                yield Refusal(
+                    f"GPU {gpu.index} ({gpu.uuid}) has {total} MiB, declared are {gpu.memory_mib}",
+                    fix=f"set its memory_mib to {total}.",
+                )
+
+
+def _weights(plan: Plan, host_name: str, facts: HostFacts) -> Iterator[Refusal]:
+    folder = plan.hosts[host_name].weights
+    here = [p for p in plan.placements if p.instance.host_name == host_name]
+    for model, name in sorted({(p.model, p.catalog.weights) for p in here}):
+        if name not in facts.weights:
+            cause = f"no weights at {folder}/{name}"
+            known = ", ".join(facts.weights) or "none"
+            fix = f"copy them there, or name one of those there: {known}."
+        elif not facts.weights[name]:
+            cause = f"{folder}/{name} has no config.json"
+            fix = "copy the whole model directory there, as its publisher ships it."
+        else:
+            continue
+        yield Refusal(
+            cause,
+            consequence=f"{model} could not be loaded. Nothing was touched.",
+            fix=fix,
+            at=f"host {host_name}, catalog/{model}.yaml: weights",
+        )
+
+
+def _ports(plan: Plan, host_name: str, facts: HostFacts) -> Iterator[Refusal]:
+    ours = {c.instance: c.ports for c in facts.docker.containers if c.state == "running"}
+    for instance in (i for i in plan.instances if i.host_name == host_name):
+        declared = instance.declared
+        for kind, port in (
+            ("http_port", declared.http_port),
+            ("metrics_port", declared.metrics_port),
+        ):
+            taken_by_us = [name for name, ports in ours.items() if f":{port}->" in ports]
+            # One of ours frees it before the other takes it: instances may swap ports.
+            if port in facts.ports and not taken_by_us:
+                yield Refusal(
+                    f"port {port} is in use by something that is not Berth's",
+                    consequence=f"{instance.name} could not start. Nothing was touched.",
+                    fix=f"choose another {kind}; `ss -ltnp 'sport = :{port}'` shows who has it.",
+                    at=f"host {host_name}, berth:instances.{instance.name}.{kind}",
+                )
+
+
+def _instances(plan: Plan, host_name: str, facts: HostFacts) -> Iterator[Refusal]:
+    needed = sorted({p.instance.unit for p in plan.placements if p.instance.host_name == host_name})
+    for unit in needed:
+        state = facts.units.get(unit, "not there")
+        if state != "active":
+            yield Refusal(
+                f"{unit} is {state}",
+                consequence="The demo's models have no server. Nothing was touched.",
+                fix="bring up the host's own stack first (`pulumi up`); "
+                f"`journalctl -u {unit}` there says more.",
+            )

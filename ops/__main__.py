@@ -1,0 +1,129 @@
+"""`berth`: drive stacks, see what runs, ask a role."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+
+from components.providers.triton_client import NoAnswer, Rejected, ServerDown
+from config.project import load_plan
+from config.ssh_keys import ssh_of_hosts
+from models.plan import Plan
+from models.refusal import Refusal
+from ops import live, show
+from ops.drive import Stack, say
+from ops.environment import project_directory
+from ops.state import forget_if_changed
+
+app = typer.Typer(no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False)
+
+StackName = Annotated[str, typer.Argument(help="name of the stack, as in Pulumi.<stack>.yaml")]
+StackOption = Annotated[str, typer.Option("--stack", "-s", help="the stack that has the role")]
+QUESTION = "In one sentence: who are you?"
+ANSWER_TIMEOUT_S = 120
+
+
+@app.command()
+def up(
+    stack: StackName = "dev",
+    fresh_if_changed: Annotated[
+        Path | None,
+        typer.Option(help="forget the stack's state when this file is another: its host is new"),
+    ] = None,
+) -> None:
+    """Bring a stack up, then show what runs and let each role answer once."""
+    project = project_directory()
+    driven = Stack(project, stack)
+    driven.prepare()
+    if fresh_if_changed is not None:
+        forget_if_changed(driven, fresh_if_changed)
+    if driven.up() != 0:
+        raise typer.Exit(1)
+    plan = load_plan(project, stack)
+    if not _show(project, plan):
+        raise typer.Exit(1)
+    failed = [role for role in plan.roles if not _ask(project, plan, role, QUESTION)]
+    raise typer.Exit(1 if failed else 0)
+
+
+@app.command()
+def preview(stack: StackName = "dev") -> None:
+    """Show what `up` would change, judged by the policy pack."""
+    raise typer.Exit(Stack(project_directory(), stack).preview())
+
+
+@app.command()
+def down(stack: StackName = "dev") -> None:
+    """Take a stack down and forget it."""
+    raise typer.Exit(Stack(project_directory(), stack).down())
+
+
+@app.command()
+def outputs(stack: StackName = "dev") -> None:
+    """Print a stack's outputs as JSON, and nothing else, on standard output."""
+    raise typer.Exit(Stack(project_directory(), stack).outputs())
+
+
+@app.command()
+def status(stack: StackName = "dev") -> None:
+    """Show what really runs; exit status 1 when something declared does not."""
+    project = project_directory()
+    raise typer.Exit(0 if _show(project, load_plan(project, stack)) else 1)
+
+
+@app.command()
+def ask(
+    role: Annotated[str, typer.Argument(help="a role of the stack")],
+    text: Annotated[str, typer.Argument(help="what to say to it")],
+    stack: StackOption = "dev",
+) -> None:
+    """Let a role answer."""
+    project = project_directory()
+    plan = load_plan(project, stack)
+    if role not in plan.roles:
+        raise Refusal(
+            f"stack {stack} has no role `{role}`", fix=f"its roles: {', '.join(plan.roles)}."
+        )
+    raise typer.Exit(0 if _ask(project, plan, role, text) else 1)
+
+
+def _show(project: Path, plan: Plan) -> bool:
+    # A pipe has no width of its own: wide enough that no cell is cut.
+    console = Console(width=None if sys.stdout.isatty() else 160)
+    return show.show(console, plan, live.look(plan, ssh_of_hosts(project, plan.hosts)))
+
+
+def _ask(project: Path, plan: Plan, role: str, text: str) -> bool:
+    placement = plan.roles[role]
+    ssh = ssh_of_hosts(project, plan.hosts)[placement.instance.host_name]
+    parameters = {"max_tokens": 64, "temperature": 0, "exclude_input_in_output": True}
+    try:
+        answer = asyncio.run(
+            live.ask(ssh, placement.instance, placement.entry, text, parameters, ANSWER_TIMEOUT_S)
+        )
+    except (ServerDown, NoAnswer, Rejected) as error:
+        say(f"{role} does not answer: {error}")
+        return False
+    typer.echo(f"{role}: {answer.strip()}")
+    return True
+
+
+def main(run: Callable[[], object] = app) -> None:
+    """Run the command; a refusal is printed as it is."""
+    try:
+        run()
+    except Refusal as refusal:
+        typer.echo(str(refusal), err=True)
+        sys.exit(1)
+    except KeyboardInterrupt:
+        sys.exit(130)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,94 @@
+"""What really runs on a plan's hosts, asked there and now."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from components.providers.readiness import gather_facts
+from components.providers.ssh import Session, open_session
+from components.providers.ssh_tunnel import tunnel
+from components.providers.triton_client import (
+    CONTROL_HEADER,
+    ModelState,
+    NoAnswer,
+    Rejected,
+    ServerDown,
+    TritonClient,
+)
+from models.plan import Plan, PlannedInstance
+from models.readiness import HostFacts
+from models.refusal import Refusal
+
+
+@dataclass(frozen=True)
+class LiveInstance:
+    """A server as it is: what its index says, or why it could not be asked."""
+
+    models: Mapping[str, ModelState]
+    trouble: str = ""
+
+
+@dataclass(frozen=True)
+class LiveHost:
+    """A host as it is, or why it could not be asked."""
+
+    facts: HostFacts | None
+    instances: Mapping[str, LiveInstance]
+    trouble: Refusal | None = None
+
+
+def look(plan: Plan, ssh: Mapping[str, dict[str, Any]]) -> dict[str, LiveHost]:
+    """Ask every host of the plan at once; one that cannot be asked does not hide the others."""
+
+    async def look_all() -> dict[str, LiveHost]:
+        found = await asyncio.gather(*(_host(plan, name, ssh[name]) for name in plan.hosts))
+        return dict(zip(plan.hosts, found, strict=True))
+
+    return asyncio.run(look_all())
+
+
+async def _host(plan: Plan, name: str, ssh: Mapping[str, Any]) -> LiveHost:
+    instances = [instance for instance in plan.instances if instance.host_name == name]
+    try:
+        async with open_session(ssh) as session:
+            facts = await gather_facts(session, plan.hosts[name])
+            asked = await asyncio.gather(*(_instance(session, each) for each in instances))
+    except Refusal as refusal:
+        return LiveHost(None, {}, refusal)
+    found = {instance.name: live for instance, live in zip(instances, asked, strict=True)}
+    return LiveHost(facts, found)
+
+
+async def _instance(session: Session, instance: PlannedInstance) -> LiveInstance:
+    key = await session.run(
+        "cat", instance.control_key_file, doing="reading the control key", as_root=True
+    )
+    if key.status != 0:
+        return LiveInstance({}, "not set up")
+    if not await session.listens(instance.declared.http_port):
+        return LiveInstance({}, "not running")
+    headers = {CONTROL_HEADER: key.stdout.strip()}
+    async with tunnel(session, instance.declared.http_port, headers) as http:
+        try:
+            return LiveInstance(await TritonClient(http).index())
+        except (ServerDown, NoAnswer, Rejected) as error:
+            return LiveInstance({}, str(error))
+
+
+async def ask(ssh: Mapping[str, Any], instance: PlannedInstance, model: str, text: str,
+              parameters: Mapping[str, Any], timeout_s: float) -> str:  # fmt: skip
+    """One answer of a model, through the host's SSH.
+
+    Raises:
+        Refusal: if the host cannot be reached.
+        ServerDown, NoAnswer, Rejected: as the server does.
+    """
+    async with (
+        open_session(ssh) as session,
+        tunnel(session, instance.declared.http_port, {}) as http,
+    ):
+        answer = await TritonClient(http).generate(model, text, parameters, timeout_s=timeout_s)
+    return str(answer["text_output"])

@@ -1,0 +1,108 @@
+"""Tables for a person: hosts and GPUs, instances, models, roles."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from rich.console import Console
+from rich.table import Table
+
+from models.plan import Plan
+from ops.live import LiveHost, LiveInstance
+
+
+def show(console: Console, plan: Plan, live: Mapping[str, LiveHost]) -> bool:
+    """Print what runs. True when all that is declared is there and serves."""
+    troubled = False
+    for name, host in live.items():
+        if host.trouble is not None:
+            console.print(f"[red]{name}[/red]: {host.trouble}", highlight=False)
+            troubled = True
+    console.print(_gpus(plan, live))
+    instances, idle = _instances(plan, live)
+    console.print(instances)
+    models, missing = _models(plan, live)
+    if plan.placements:
+        console.print(models)
+        console.print(_roles(plan))
+    return not (troubled or idle or missing)
+
+
+def _table(title: str, *columns: str) -> Table:
+    table = Table(title=title, title_justify="left", title_style="bold", header_style="dim")
+    for column in columns:
+        right = column.endswith("MiB")
+        table.add_column(column, justify="right" if right else "left", overflow="fold")
+    return table
+
+
+def _gpus(plan: Plan, live: Mapping[str, LiveHost]) -> Table:
+    table = _table("Hosts and GPUs", "host", "GPU", "name", "UUID", "used MiB", "of MiB")
+    for host_name, host in plan.hosts.items():
+        facts = live[host_name].facts
+        there = {row["uuid"]: row for row in facts.gpus.found} if facts else {}
+        for gpu in host.gpus:
+            row = there.get(gpu.uuid, {})
+            table.add_row(
+                host_name,
+                str(gpu.index),
+                row.get("name", "[red]not there[/red]"),
+                gpu.uuid,
+                row.get("memory.used", "?"),
+                row.get("memory.total", str(gpu.memory_mib)),
+            )
+    return table
+
+
+def _instances(plan: Plan, live: Mapping[str, LiveHost]) -> tuple[Table, bool]:
+    table = _table("Instances", "instance", "host", "unit", "state", "GPUs", "endpoint there")
+    troubled = False
+    for instance in plan.instances:
+        facts = live[instance.host_name].facts if instance.host_name in live else None
+        state = facts.units.get(instance.unit, "not there") if facts else "?"
+        trouble = _live(instance.name, instance.host_name, live).trouble
+        good = state == "active" and not trouble
+        troubled = troubled or not good
+        table.add_row(
+            instance.name,
+            instance.host_name,
+            instance.unit,
+            f"[green]{state}[/green]" if good else f"[red]{state}[/red] {trouble}".strip(),
+            ", ".join(str(gpu.index) for gpu in instance.gpus),
+            instance.endpoint,
+        )
+    return table, troubled
+
+
+def _models(plan: Plan, live: Mapping[str, LiveHost]) -> tuple[Table, bool]:
+    table = _table("Models", "model", "instance", "GPUs", "context", "state")
+    missing = False
+    for placement in plan.placements:
+        instance = placement.instance
+        held = _live(instance.name, instance.host_name, live).models.get(placement.entry)
+        state = (held.state or "not loaded") if held else "not there"
+        ready = state == "READY"
+        missing = missing or not ready
+        reason = f" {held.reason}" if held and held.reason and not ready else ""
+        table.add_row(
+            placement.entry,
+            instance.name,
+            ", ".join(str(gpu.index) for gpu in instance.gpus),
+            f"{placement.catalog.max_model_len} tokens",
+            f"[green]{state}[/green]" if ready else f"[red]{state}[/red]{reason}",
+        )
+    return table, missing
+
+
+def _roles(plan: Plan) -> Table:
+    table = _table("Roles", "role", "model", "served by", "on host", "at")
+    for role, placement in plan.roles.items():
+        instance = placement.instance
+        table.add_row(role, placement.model, instance.name, instance.host_name, placement.endpoint)
+    return table
+
+
+def _live(instance: str, host: str, live: Mapping[str, LiveHost]) -> LiveInstance:
+    if host not in live:
+        return LiveInstance({}, "")
+    return live[host].instances.get(instance, LiveInstance({}, "host not reached"))
