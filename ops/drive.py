@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from models.refusal import Refusal
+from ops import config_file
 from ops.environment import pulumi_environment
 from ops.lock import wait_for_others
 
@@ -58,10 +59,11 @@ class Stack:
                 )
 
     def _init(self) -> subprocess.CompletedProcess[str]:
+        config_file.arguments(self.project, self.name)  # Refuses a stack without a config.
         command = ["pulumi", "stack", "init", self.name, "--no-select", "--non-interactive"]
         return subprocess.run(
             command,
-            cwd=self.project,
+            cwd=config_file.scratch(self.project),
             env=self.environment,
             text=True,
             capture_output=True,
@@ -71,12 +73,12 @@ class Stack:
     def up(self, extra: Sequence[str] = ()) -> int:
         """Bring the stack up, judged by the policy pack; the CLI's exit status."""
         self.prepare()
-        return self.pulumi("up", "--yes", *self._judged(), *extra).returncode
+        return self.pulumi("up", "--yes", *self._judged(), *self._config(), *extra).returncode
 
     def preview(self, extra: Sequence[str] = ()) -> int:
         """Show what `up` would do, judged by the policy pack; the CLI's exit status."""
         self.prepare()
-        return self.pulumi("preview", *self._judged(), *extra).returncode
+        return self.pulumi("preview", *self._judged(), *self._config(), *extra).returncode
 
     def down(self) -> int:
         """Take the stack down and forget it; the CLI's exit status."""
@@ -84,7 +86,7 @@ class Stack:
             say(f"stack {self.name} is not there")
             return 0
         self.prepare()
-        status = self.pulumi("destroy", "--yes", "--skip-preview").returncode
+        status = self.pulumi("destroy", "--yes", "--skip-preview", *self._config()).returncode
         if status != 0:
             return status
         return self.pulumi("stack", "rm", "--yes", "--preserve-config").returncode
@@ -92,6 +94,9 @@ class Stack:
     def outputs(self) -> int:
         """Print the outputs as JSON; the CLI's exit status."""
         return self.pulumi("stack", "output", "--json").returncode
+
+    def _config(self) -> list[str]:
+        return config_file.arguments(self.project, self.name)
 
     def _judged(self) -> list[str]:
         return ["--policy-pack", str(self.project / "policy")]

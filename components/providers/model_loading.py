@@ -18,6 +18,7 @@ from components.providers.model_server import (
 from components.providers.progress import progress, say
 from components.providers.ssh import Session
 from components.providers.triton_client import NoAnswer, Rejected, TritonClient
+from models.refusal import Refusal
 
 AFTER_A_FAILURE_S = 30.0
 """Bound on cleaning up behind a failed load; it has a reason to tell, so it does not wait long."""
@@ -165,7 +166,10 @@ class ModelLoading:
         wanted = self._wanted
         give_up = time.monotonic() + AFTER_A_FAILURE_S
         await self._ask_to_unload()
-        await wait_settled(self._triton, wanted, AFTER_A_FAILURE_S)
+        try:
+            await wait_settled(self._triton, wanted, AFTER_A_FAILURE_S)
+        except Refusal as refusal:
+            return refusal.cause
         while before is not None:
             now = await self._memory()
             more = risen(before, now, wanted.gpus, wanted.claim_mib) if now else []

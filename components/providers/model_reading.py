@@ -18,7 +18,14 @@ from components.providers.model_server import (
 )
 from components.providers.progress import progress, say
 from components.providers.ssh import Session
-from components.providers.triton_client import ModelState, NoAnswer, ServerDown, TritonClient
+from components.providers.triton_client import (
+    ModelState,
+    NoAnswer,
+    Rejected,
+    ServerDown,
+    TritonClient,
+)
+from models.refusal import Refusal
 
 GLANCE_S = 3.0
 """Bound on each question of a `read`, in seconds: a refresh asks for every model."""
@@ -51,6 +58,10 @@ async def see(session: Session, wanted: Wanted) -> Seen | None:
                     session.target, f"reading {wanted.model}"
                 ) from error
             return None
+        except Rejected as error:
+            if error.status == 403:
+                raise
+            return None  # unloaded between two questions
         except NoAnswer as error:
             # Busy with loads, as a server with its 8 threads can be: no reason to call it gone.
             say(f"{wanted.instance}: {wanted.model} is taken to be as it was: {error}")
@@ -66,11 +77,15 @@ async def _see(triton: TritonClient, wanted: Wanted) -> Seen | None:
     digest = await loaded_digest(triton, wanted.model) or UNKNOWN_DIGEST
     failure = await canary(triton, wanted.model, GLANCE_S)
     if failure is not None:
-        say(
-            f"{wanted.instance}: {wanted.model} is READY but fails, so it counts as gone: {failure}"
-        )
+        say(f"{wanted.instance}: {wanted.model} counts as gone: READY, but fails: {failure}")
         return None
     return Seen("READY", digest)
+
+
+async def _gone(session: Session, wanted: Wanted) -> bool:
+    if await session.listens(wanted.http_port):
+        return False
+    return await unit_state(session, wanted.unit) not in STARTING
 
 
 async def remove(session: Session, wanted: Wanted) -> None:
@@ -82,12 +97,16 @@ async def remove(session: Session, wanted: Wanted) -> None:
     Raises:
         Refusal: the server does not come up, or the model or its memory does not go.
     """
-    if not await session.listens(wanted.http_port):
-        if await unit_state(session, wanted.unit) not in STARTING:
-            return
+    if await _gone(session, wanted):
+        return
     async with server(session, wanted) as triton:
-        async with progress(f"{wanted.instance}: waiting for the server"):
-            await wait_live(session, triton, wanted, wanted.unload_timeout_s)
+        try:
+            async with progress(f"{wanted.instance}: waiting for the server"):
+                await wait_live(session, triton, wanted, wanted.unload_timeout_s)
+        except Refusal:
+            if await _gone(session, wanted):
+                return
+            raise
         state = await wait_settled(triton, wanted, wanted.load_timeout_s)
         if state.state == "READY":
             await ModelLoading(session, triton, wanted).unload()

@@ -72,8 +72,8 @@ async def server(session: Session, wanted: Wanted) -> AsyncIterator[TritonClient
     """A client for the instance's server; what breaks inside the block becomes a refusal.
 
     Raises:
-        Refusal: control key missing or not accepted, or the connection or the server broke off.
-        Rejected: Triton's own error, which the caller did not handle.
+        Refusal: control key missing or not accepted, the connection or the server broke off, or
+            Triton answered with an error that the caller did not handle.
     """
     key = await _control_key(session, wanted)
     async with tunnel(session, wanted.http_port, {CONTROL_HEADER: key}) as http:
@@ -91,7 +91,9 @@ async def server(session: Session, wanted: Wanted) -> AsyncIterator[TritonClient
             raise triton_refusals.wedged(wanted.instance, wanted.unit, str(error)) from error
         except Rejected as error:
             if error.status != 403:
-                raise
+                raise triton_refusals.unexpected(
+                    wanted.instance, wanted.unit, str(error)
+                ) from error
             raise triton_refusals.control_key_wrong(
                 wanted.instance, wanted.unit, wanted.control_key_file
             ) from error

@@ -50,6 +50,16 @@ def wedged(instance: str, unit: str, what: str) -> Refusal:
     )
 
 
+def unexpected(instance: str, unit: str, reason: str) -> Refusal:
+    """An error where Triton should have none."""
+    return Refusal(
+        f"Triton answered with an error: {reason}",
+        consequence="What it holds is not known.",
+        fix=f"`journalctl -u {unit}` on the host may say more; run the same again",
+        at=instance,
+    )
+
+
 def still_busy(instance: str, unit: str, model: str, state: str, seconds: float) -> Refusal:
     """A model stays LOADING or UNLOADING."""
     return Refusal(
