@@ -63,7 +63,8 @@ def ensure(repository: Path, entry: str, payload: dict[str, Any]) -> dict[str, A
         try:
             staged = staging.directory()
             _write(staged, {**payload["files"], MARKER: marker})
-        except OSError as error:  # the staging directory goes at the end of the block
+        except OSError as error:
+            staging.clean()  # first, so that what is free is what there was to write to
             if error.errno in (errno.ENOSPC, errno.EDQUOT):
                 raise Refused("disk-full", **_free(repository)) from error
             raise
@@ -121,14 +122,14 @@ class _Staging:
                     os.close(self._lock)
                     raise Refused("busy", seconds=LOCK_WAIT_S) from None
                 time.sleep(0.05)
-        self._clean()  # what a killed run left
+        self.clean()  # what a killed run left
         if self._place.stat().st_dev != self._repository.stat().st_dev:
             os.close(self._lock)
             raise Refused("other-file-system", staging=str(self._place))
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._clean()
+        self.clean()
         os.close(self._lock)
 
     def directory(self, make: bool = True) -> Path:
@@ -138,7 +139,7 @@ class _Staging:
             path.mkdir(mode=0o755)
         return path
 
-    def _clean(self) -> None:
+    def clean(self) -> None:
         for leftover in self._place.glob(f"{self._entry}@*"):
             shutil.rmtree(leftover, ignore_errors=True)
 

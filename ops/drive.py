@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import subprocess
 import sys
-from collections.abc import Sequence
+import tempfile
 from pathlib import Path
 
 from models.refusal import Refusal
 from ops import config_file
+from ops.changes import would_change
 from ops.environment import pulumi_environment
 from ops.lock import wait_for_others
 
@@ -23,11 +24,15 @@ class Stack:
 
     def pulumi(self, *arguments: str, quiet: bool = False) -> subprocess.CompletedProcess[str]:
         """Run `pulumi` on this stack; its output is the person's unless `quiet`."""
-        command = ["pulumi", *arguments, "--stack", self.name, "--non-interactive"]
+        return self._run(*arguments, "--stack", self.name, quiet=quiet)
+
+    def _run(
+        self, *arguments: str, quiet: bool = False, cwd: Path | None = None
+    ) -> subprocess.CompletedProcess[str]:
         try:
             return subprocess.run(
-                command,
-                cwd=self.project,
+                ["pulumi", *arguments, "--non-interactive"],
+                cwd=cwd or self.project,
                 env=self.environment,
                 text=True,
                 capture_output=quiet,
@@ -60,25 +65,34 @@ class Stack:
 
     def _init(self) -> subprocess.CompletedProcess[str]:
         config_file.arguments(self.project, self.name)  # Refuses a stack without a config.
-        command = ["pulumi", "stack", "init", self.name, "--no-select", "--non-interactive"]
-        return subprocess.run(
-            command,
-            cwd=config_file.scratch(self.project),
-            env=self.environment,
-            text=True,
-            capture_output=True,
-            check=False,
-        )
+        folder = config_file.scratch(self.project)
+        return self._run("stack", "init", self.name, "--no-select", quiet=True, cwd=folder)
 
-    def up(self, extra: Sequence[str] = ()) -> int:
-        """Bring the stack up, judged by the policy pack; the CLI's exit status."""
+    def up(self) -> int:
+        """Bring the stack up, judged by the policy pack before anything is touched.
+
+        A preview that finds nothing to change ends it. A model that fails does not stop the others.
+
+        Returns:
+            The CLI's exit status.
+        """
         self.prepare()
-        return self.pulumi("up", "--yes", *self._judged(), *self._config(), *extra).returncode
+        with tempfile.TemporaryDirectory() as folder:
+            log = Path(folder) / "events.json"
+            # The Automation API reads the engine's events the same way.
+            self.environment["PULUMI_DEBUG_COMMANDS"] = "true"
+            status = self._judged("preview", "--suppress-outputs", "--event-log", str(log))
+            if status != 0:
+                return status
+            if not would_change(log):
+                say(f"stack {self.name} is as declared: nothing to change")
+                return 0
+        return self._judged("up", "--yes", "--skip-preview", "--continue-on-error")
 
-    def preview(self, extra: Sequence[str] = ()) -> int:
+    def preview(self) -> int:
         """Show what `up` would do, judged by the policy pack; the CLI's exit status."""
         self.prepare()
-        return self.pulumi("preview", *self._judged(), *self._config(), *extra).returncode
+        return self._judged("preview")
 
     def down(self) -> int:
         """Take the stack down and forget it; the CLI's exit status."""
@@ -86,7 +100,9 @@ class Stack:
             say(f"stack {self.name} is not there")
             return 0
         self.prepare()
-        status = self.pulumi("destroy", "--yes", "--skip-preview", *self._config()).returncode
+        status = self.pulumi(
+            "destroy", "--yes", "--skip-preview", "--suppress-progress", *self._config()
+        ).returncode
         if status != 0:
             return status
         return self.pulumi("stack", "rm", "--yes", "--preserve-config").returncode
@@ -98,8 +114,9 @@ class Stack:
     def _config(self) -> list[str]:
         return config_file.arguments(self.project, self.name)
 
-    def _judged(self) -> list[str]:
-        return ["--policy-pack", str(self.project / "policy")]
+    def _judged(self, *arguments: str) -> int:
+        pack = ["--policy-pack", str(self.project / "policy"), "--suppress-progress"]
+        return self.pulumi(*arguments, *pack, *self._config()).returncode
 
 
 def say(what: str) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -55,5 +56,8 @@ def check_hosts(plan: Plan, ssh: Mapping[str, Mapping[str, Any]]) -> None:
         found = await asyncio.gather(*(check(name) for name in plan.hosts))
         return [refusal for refusals in found for refusal in refusals]
 
-    if refusals := asyncio.run(check_all()):
+    # A Pulumi program already runs in an event loop, and another cannot run inside it.
+    with ThreadPoolExecutor(max_workers=1) as thread:
+        refusals = thread.submit(lambda: asyncio.run(check_all())).result()
+    if refusals:
         raise Refusals(refusals)

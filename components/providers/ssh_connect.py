@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import socket
 import threading
 from collections import defaultdict
 from collections.abc import AsyncIterator, Mapping
@@ -96,9 +97,17 @@ async def connect(target: SshTarget) -> asyncssh.SSHClientConnection:
     except asyncssh.PermissionDenied as error:
         raise ssh_refusals.key_refused(target) from error
     except OSError as error:
-        raise ssh_refusals.unreachable(target, error.strerror or str(error)) from error
+        raise ssh_refusals.unreachable(target, _reason(error)) from error
     except asyncssh.Error as error:
         raise ssh_refusals.unreachable(target, error.reason or str(error)) from error
+
+
+def _reason(error: OSError) -> str:
+    # asyncio puts the address in place of the reason; a name that is not found has no errno of
+    # the operating system's, and several addresses have no errno at all.
+    if error.errno is None or isinstance(error, socket.gaierror):
+        return error.strerror or str(error)
+    return os.strerror(error.errno)
 
 
 async def _log_in(

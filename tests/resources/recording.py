@@ -1,0 +1,31 @@
+"""Mocks that record what a program declares, and give it plausible outputs."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pulumi
+
+
+class Recorder(pulumi.runtime.Mocks):
+    """Every declared resource, in order."""
+
+    def __init__(self) -> None:
+        self.resources: list[pulumi.runtime.MockResourceArgs] = []
+
+    def new_resource(
+        self, args: pulumi.runtime.MockResourceArgs
+    ) -> tuple[str | None, dict[Any, Any]]:
+        """Outputs are the inputs, and what only a provider knows."""
+        self.resources.append(args)
+        outputs = {"name": f"{args.name}-1a2b3c4", "stdout": "active\n", "imageId": "sha256:feed"}
+        outputs |= {"revision": "r1", "state": "READY"}
+        return f"{args.name}-id", outputs | dict(args.inputs)
+
+    def call(self, args: pulumi.runtime.MockCallArgs) -> dict[Any, Any]:
+        """Nothing here calls functions."""
+        raise AssertionError(f"unexpected call {args.token}")
+
+    def of_type(self, kind: str) -> dict[str, dict[str, Any]]:
+        """Name → inputs of all resources of a type."""
+        return {r.name: r.inputs for r in self.resources if r.typ == kind}

@@ -1,0 +1,155 @@
+"""What a stack declares to the engine."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+from typing import Any
+
+import pulumi
+import pytest
+from pulumi.runtime.rpc import is_rpc_secret, unwrap_rpc_secret
+
+from components.resources.stack import compose
+from models.plan import Plan
+from models.planning import make_plan
+from models.stack import StackConfig
+from models.validation import parse
+from tests.declarations import G0, G1, SECTIONS, changed, plan_of
+from tests.resources.recording import Recorder
+
+CONTAINER = "docker:index/container:Container"
+IMAGE = "docker:index/remoteImage:RemoteImage"
+COMMAND = "command:remote:Command"
+ENTRY = "pulumi-python:dynamic/berth:RepositoryEntry"
+MODEL = "pulumi-python:dynamic/berth:TritonModel"
+PRIVATE_KEY = "-----BEGIN OPENSSH PRIVATE KEY-----\nno real one\n"
+
+
+def with_key_files(tmp_path: Path) -> dict[str, Any]:
+    (tmp_path / "id").write_text(PRIVATE_KEY)
+    sections = changed("hosts/alpha/ssh/private_key_file", "id")
+    sections["hosts"]["beta"]["ssh"]["private_key_file"] = "id"
+    return sections
+
+
+def declared(plan: Plan, project: Path) -> tuple[Recorder, dict[str, Any]]:
+    """All resources of a plan, and the stack's outputs."""
+    recorder = Recorder()
+    # As the SDK's own test decorator does: a loop of the test's, and every apply awaited.
+    asyncio.set_event_loop(asyncio.new_event_loop())
+    pulumi.runtime.set_mocks(recorder, project="berth", stack="test", preview=False)
+    seen: dict[str, Any] = {}
+
+    @pulumi.runtime.test
+    def program() -> pulumi.Output[None]:
+        outputs = compose(plan, project)
+        return pulumi.Output.from_input(outputs).apply(seen.update)
+
+    program()
+    return recorder, seen
+
+
+@pytest.fixture
+def both(tmp_path: Path) -> tuple[Recorder, dict[str, Any]]:
+    return declared(plan_of(with_key_files(tmp_path)), tmp_path)
+
+
+def test_each_instance_is_one_container_pinned_to_its_gpus_by_uuid(
+    both: tuple[Recorder, dict[str, Any]],
+) -> None:
+    containers = both[0].of_type(CONTAINER)
+    assert sorted(containers) == ["triton-0", "triton-b0", "triton-wide-01"]
+    (request,) = containers["triton-wide-01"]["deviceRequests"]
+    assert request["driver"] == "cdi"
+    assert request["deviceIds"] == [f"nvidia.com/gpu={G0}", f"nvidia.com/gpu={G1}"]
+
+
+def test_a_container_opens_nothing_beyond_loopback_and_mounts_read_only(
+    both: tuple[Recorder, dict[str, Any]],
+) -> None:
+    for container in both[0].of_type(CONTAINER).values():
+        assert {port["ip"] for port in container["ports"]} == {"127.0.0.1"}
+        assert all(mount["readOnly"] for mount in container["mounts"])
+        assert container["capabilities"] == {"drops": ["ALL"]}
+        assert container["securityOpts"] == ["no-new-privileges:true"]
+
+
+def test_a_container_is_started_and_restarted_by_its_unit_only(
+    both: tuple[Recorder, dict[str, Any]],
+) -> None:
+    for container in both[0].of_type(CONTAINER).values():
+        assert container["start"] is False
+        assert container["restart"] == "no"
+    units = both[0].of_type(COMMAND)
+    assert "systemctl restart triton@wide-01.service" in units["triton@wide-01.service"]["stdin"]
+    assert "CONTAINER=triton-wide-01-1a2b3c4" in units["triton@wide-01.service"]["stdin"]
+    assert "disable --quiet --now triton@0.service" in units["triton@0.service"]["delete"]
+
+
+def test_every_command_checks_the_hosts_key_over_a_secret_connection(
+    both: tuple[Recorder, dict[str, Any]],
+) -> None:
+    for command in both[0].of_type(COMMAND).values():
+        connection = command["connection"]
+        assert is_rpc_secret(connection)
+        assert unwrap_rpc_secret(connection)["hostKey"].startswith("ssh-ed25519 ")
+
+
+def test_the_private_key_is_in_no_property_but_the_connections(
+    both: tuple[Recorder, dict[str, Any]],
+) -> None:
+    for resource in both[0].resources:
+        inputs = {key: value for key, value in resource.inputs.items() if key != "connection"}
+        assert "PRIVATE KEY" not in str(inputs), resource.name
+
+
+def test_a_model_shared_by_two_roles_is_one_entry_and_one_load(
+    both: tuple[Recorder, dict[str, Any]],
+) -> None:
+    assert sorted(both[0].of_type(ENTRY)) == ["alpha/shop.big", "beta/shop.small"]
+    models = both[0].of_type(MODEL)
+    assert sorted(models) == ["shop.big/triton@wide-01", "shop.small/triton@b0"]
+    assert models["shop.big/triton@wide-01"]["gpus"] == [G0, G1]
+    assert models["shop.big/triton@wide-01"]["container_id"].startswith("triton-wide-01-id/")
+
+
+def test_outputs_say_where_each_role_is_served(both: tuple[Recorder, dict[str, Any]]) -> None:
+    outputs = both[1]
+    assert outputs["roles"]["worker"] == {
+        "demo": "shop",
+        "model": "shop.big",
+        "catalog": "big",
+        "host": "alpha",
+        "gpus": [G0, G1],
+        "instance": "triton@wide-01",
+        "unit": "triton@wide-01.service",
+        "endpoint": "http://127.0.0.1:8010/v2/models/shop.big",
+        "state": "READY",
+    }
+    assert outputs["instances"]["triton@0"]["state"] == "active"
+    assert outputs["instances"]["triton@0"]["endpoint"] == "http://127.0.0.1:8000"
+    assert outputs["models"]["small/triton@b0"]["max_model_len"] == 8192
+
+
+def test_a_demo_on_another_stacks_host_declares_only_its_own_models(tmp_path: Path) -> None:
+    sections = with_key_files(tmp_path)
+    host_stack = parse(StackConfig, {k: sections[k] for k in ("hosts", "instances")}, "berth:")
+    demo = parse(StackConfig, {"host_stack": "dev", "demo": SECTIONS["demo"]}, "berth:")
+    full = plan_of(sections)
+    catalog = {placement.model: placement.catalog for placement in full.placements}
+    plan = make_plan("shop", demo, catalog, known_models=catalog, host_stack=host_stack)
+    recorder, outputs = declared(plan, tmp_path)
+    custom = {resource.typ for resource in recorder.resources if resource.custom}
+    assert custom == {ENTRY, MODEL}
+    assert outputs["instances"] == {}
+    assert sorted(outputs["roles"]) == ["architect", "sentry", "worker"]
+
+
+def test_a_host_stack_without_a_demo_declares_no_model(tmp_path: Path) -> None:
+    sections = with_key_files(tmp_path)
+    del sections["demo"]
+    recorder, outputs = declared(plan_of(sections), tmp_path)
+    assert not recorder.of_type(MODEL)
+    assert len(recorder.of_type(IMAGE)) == 3
+    assert outputs["roles"] == {}
