@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 import pulumi
-from components.providers.readiness import check_hosts
 
+from components.providers.readiness import check_hosts
 from components.resources.stack import compose
 from config.project import load_plan
 from config.pulumi_config import sections
@@ -17,7 +17,8 @@ PROJECT = Path.cwd()
 
 try:
     plan = load_plan(PROJECT, pulumi.get_stack(), sections())
-    check_hosts(plan, ssh_of_hosts(PROJECT, plan.hosts))
+    for warning in check_hosts(plan, ssh_of_hosts(PROJECT, plan.hosts)):
+        pulumi.log.warn(str(warning))
     outputs = compose(plan, PROJECT)
 except Refusal as refusal:
     raise pulumi.RunError(str(refusal)) from None

@@ -6,7 +6,6 @@ an empty value: judging is the caller's.
 
 from __future__ import annotations
 
-import json
 import shutil
 import subprocess
 from pathlib import Path

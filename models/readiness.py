@@ -64,10 +64,9 @@ class HostFacts(BaseModel):
 
 
 def judge(plan: Plan, host_name: str, facts: HostFacts) -> list[Refusal]:
-    """Everything that keeps this plan from working on this host."""
+    """Everything that keeps this host from being used for this plan at all."""
     host = plan.hosts[host_name]
     findings = [*_system(facts), *_docker(host, facts.docker), *_gpus(host, facts.gpus)]
-    findings += _weights(plan, host_name, facts)
     if plan.owns_hosts:
         findings += _ports(plan, host_name, facts)
     else:
@@ -150,7 +149,8 @@ def _gpus(host: Host, gpus: GpuFacts) -> Iterator[Refusal]:
                 )
 
 
-def _weights(plan: Plan, host_name: str, facts: HostFacts) -> Iterator[Refusal]:
+def missing_weights(plan: Plan, host_name: str, facts: HostFacts) -> Iterator[Refusal]:
+    """Models that this host cannot load. The others can be, so this is told, not refused."""
     folder = plan.hosts[host_name].weights
     here = [p for p in plan.placements if p.instance.host_name == host_name]
     for model, name in sorted({(p.model, p.catalog.weights) for p in here}):
@@ -165,7 +165,7 @@ def _weights(plan: Plan, host_name: str, facts: HostFacts) -> Iterator[Refusal]:
             continue
         yield Refusal(
             cause,
-            consequence=f"{model} could not be loaded. Nothing was touched.",
+            consequence=f"{model} cannot be loaded; other models can.",
             fix=fix,
             at=f"host {host_name}, catalog/{model}.yaml: weights",
         )

@@ -34,9 +34,11 @@ class Holder:
         if self.host != socket.gethostname():
             return True
         try:
-            return "pulumi" in Path(f"/proc/{self.pid}/comm").read_text()
+            name, _, rest = Path(f"/proc/{self.pid}/stat").read_text().rpartition(")")
         except OSError:
             return False
+        zombie = rest.split()[0] == "Z"
+        return "pulumi" in name and not zombie
 
 
 def holders(backend: str, stack: str, project: str = "berth") -> list[Holder]:

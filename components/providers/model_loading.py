@@ -109,7 +109,7 @@ class ModelLoading:
         if digest != wanted.digest:
             await self._clear(before)
             raise triton_refusals.other_configuration(
-                wanted.instance, wanted.unit, wanted.model, wanted.digest, digest
+                wanted.instance, wanted.model, wanted.digest, digest
             )
         failure = await self._canary()
         if failure is not None:

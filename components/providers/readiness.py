@@ -11,7 +11,7 @@ from typing import Any
 from components.providers.ssh import Session, open_session
 from models.host import Host
 from models.plan import Plan
-from models.readiness import HostFacts, judge
+from models.readiness import HostFacts, judge, missing_weights
 from models.refusal import Refusal, Refusals
 
 FACTS_SOURCE = Path(__file__).parents[2] / "host" / "facts.py"
@@ -34,23 +34,29 @@ async def gather_facts(session: Session, host: Host) -> HostFacts:
     return HostFacts.model_validate(answer)
 
 
-def check_hosts(plan: Plan, ssh: Mapping[str, Mapping[str, Any]]) -> None:
+def check_hosts(plan: Plan, ssh: Mapping[str, Mapping[str, Any]]) -> list[Refusal]:
     """Ask all hosts at once, and judge their answers.
 
     Args:
         plan: what is to run on them.
         ssh: host name → how it is reached, as the dynamic providers take it.
 
+    Returns:
+        What will keep single models from loading, to be told as a warning.
+
     Raises:
-        Refusals: with everything that is wrong, on every host.
+        Refusals: with everything that keeps a host from being used, on every host.
     """
+    warnings: list[Refusal] = []
 
     async def check(name: str) -> list[Refusal]:
         try:
             async with open_session(ssh[name]) as session:
-                return judge(plan, name, await gather_facts(session, plan.hosts[name]))
+                facts = await gather_facts(session, plan.hosts[name])
         except Refusal as refusal:
             return [refusal]
+        warnings.extend(missing_weights(plan, name, facts))
+        return judge(plan, name, facts)
 
     async def check_all() -> list[Refusal]:
         found = await asyncio.gather(*(check(name) for name in plan.hosts))
@@ -61,3 +67,4 @@ def check_hosts(plan: Plan, ssh: Mapping[str, Mapping[str, Any]]) -> None:
         refusals = thread.submit(lambda: asyncio.run(check_all())).result()
     if refusals:
         raise Refusals(refusals)
+    return warnings

@@ -104,16 +104,13 @@ def does_not_answer(instance: str, unit: str, model: str, why: str) -> Refusal:
     )
 
 
-def other_configuration(
-    instance: str, unit: str, model: str, wanted: str, loaded: str | None
-) -> Refusal:
+def other_configuration(instance: str, model: str, wanted: str, loaded: str | None) -> Refusal:
     """What was just loaded is not what was written."""
     return Refusal(
         f"{model} was loaded with another configuration than the declared one: "
         f"berth_digest {loaded or 'missing'} instead of {wanted}",
         consequence="It was unloaded again: it would not have served what was declared.",
-        fix="somebody loaded it with a configuration of their own, which Triton keeps "
-        f"(`parameters.config`): `systemctl restart {unit}` on the host; or the entry was changed "
-        "meanwhile: `pulumi up --refresh`",
+        fix="the entry in the repository was changed meanwhile: `pulumi up --refresh` writes and "
+        "loads the declared one",
         at=instance,
     )

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from models.readiness import HostFacts, judge
+from models.readiness import HostFacts, judge, missing_weights
 from tests.declarations import G0, G1, SECTIONS, changed, plan_of
 
 GOOD: dict[str, Any] = {
@@ -70,8 +70,6 @@ def test_a_good_host_passes() -> None:
         ),
         ({"gpus": {"status": 18, "said": "mismatch", "found": []}}, "reboot the host"),
         ({"gpus": {"status": 127, "said": "", "found": []}}, "nvidia-smi is not installed"),
-        ({"weights": {"small": True}}, "no weights at /data/triton/weights/big-nvfp4"),
-        ({"weights": {"big-nvfp4": False}}, "big-nvfp4 has no config.json"),
         ({"ports": [8010]}, "port 8010 is in use by something that is not Berth's"),
     ],
 )
@@ -104,3 +102,20 @@ def test_a_port_that_one_of_our_own_instances_holds_is_not_in_the_way() -> None:
     ours = {"name": "triton-0-1", "instance": "triton@0", "state": "running"}
     ours["ports"] = "127.0.0.1:8010->8000/tcp"
     assert judged(ports=[8010], docker__containers=[ours]) == ""
+
+
+@pytest.mark.parametrize(
+    ("weights", "says"),
+    [
+        ({"small": True}, "no weights at /data/triton/weights/big-nvfp4"),
+        ({"big-nvfp4": False}, "big-nvfp4 has no config.json"),
+    ],
+)
+def test_missing_weights_are_told_but_stop_no_other_model(
+    weights: dict[str, bool], says: str
+) -> None:
+    assert judged(weights=weights) == ""
+    facts = HostFacts.model_validate(GOOD | {"weights": weights})
+    (told,) = missing_weights(plan_of(SECTIONS), "alpha", facts)
+    assert says in str(told)
+    assert "other models can" in str(told)
