@@ -1,0 +1,1 @@
+"""A throwaway GPU host: real systemd, sshd, Docker and Triton; simulated GPUs and LLM."""
