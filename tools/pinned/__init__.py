@@ -1,0 +1,1 @@
+"""Builds the pinned Pulumi toolchain from package registries alone."""
