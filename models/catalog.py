@@ -31,7 +31,7 @@ class CatalogModel(Declared):
     dtype: Literal["auto", "bfloat16", "float16", "float32"] = "auto"
     """Type of weights and activations that are not quantised."""
     quantization: Annotated[str, Field(pattern=r"^[a-z0-9_-]+$")] | None = None
-    """vLLM's name of the quantisation; unset: what the checkpoint's config.json says."""
+    """Name of the quantisation in vLLM; unset: what the checkpoint's config.json says."""
     tensor_parallel_size: int = Field(default=1, ge=1, le=64)
     """GPUs that share each layer. Times `pipeline_parallel_size`, it is the instance's width."""
     pipeline_parallel_size: int = Field(default=1, ge=1, le=64)

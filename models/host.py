@@ -41,6 +41,7 @@ class Gpu(Declared):
     """One GPU, by UUID; index and memory are what `nvidia-smi` shows beside it."""
 
     uuid: GpuUuid
+    """The GPU's UUID, as `nvidia-smi -L` prints it."""
     index: int = Field(ge=0, le=255)
     """Index in `nvidia-smi`, for people only: it may change when a card is added."""
     memory_mib: MiB
@@ -51,15 +52,20 @@ class Ulimit(Declared):
     """A resource limit of an instance's processes; -1 is unlimited."""
 
     name: Literal["memlock", "nofile", "stack"]
+    """Which limit: `memlock` and `stack` in bytes, `nofile` a number of files."""
     soft: int = Field(ge=-1)
+    """What processes start with; -1 is unlimited."""
     hard: int = Field(ge=-1)
+    """How far they may raise it; -1 is unlimited."""
 
 
 class Host(Declared):
     """A GPU machine."""
 
     ssh: SshAccess
+    """How it is reached."""
     gpus: list[Gpu] = Field(min_length=1)
+    """The GPUs that Berth may use; others there are left alone."""
     gpu_access: Literal["cdi", "hook"] = "cdi"
     """How Docker hands GPUs to containers. `cdi` keeps them across `systemctl daemon-reload`; on
     the `hook` path a reload can cut a running container off (nvidia-container-toolkit#48)."""

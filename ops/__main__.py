@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Annotated
 
@@ -19,6 +19,7 @@ from models.refusal import Refusal
 from ops import live, show
 from ops.drive import Stack, say
 from ops.environment import project_directory
+from ops.reference import reference as written_reference
 from ops.state import forget_if_changed
 
 app = typer.Typer(no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False)
@@ -48,8 +49,8 @@ def up(
     plan = load_plan(project, stack)
     if not _show(project, plan):
         raise typer.Exit(1)
-    failed = [role for role in plan.roles if not _ask(project, plan, role, QUESTION)]
-    raise typer.Exit(1 if failed else 0)
+    answered = _ask(project, plan, list(plan.roles), QUESTION)
+    raise typer.Exit(0 if answered else 1)
 
 
 @app.command()
@@ -90,7 +91,13 @@ def ask(
         raise Refusal(
             f"stack {stack} has no role `{role}`", fix=f"its roles: {', '.join(plan.roles)}."
         )
-    raise typer.Exit(0 if _ask(project, plan, role, text) else 1)
+    raise typer.Exit(0 if _ask(project, plan, [role], text) else 1)
+
+
+@app.command()
+def reference() -> None:
+    """Print the reference of all that can be declared (docs/reference.md)."""
+    typer.echo(written_reference(), nl=False)
 
 
 def _show(project: Path, plan: Plan) -> bool:
@@ -99,19 +106,35 @@ def _show(project: Path, plan: Plan) -> bool:
     return show.show(console, plan, live.look(plan, ssh_of_hosts(project, plan.hosts)))
 
 
-def _ask(project: Path, plan: Plan, role: str, text: str) -> bool:
-    placement = plan.roles[role]
-    ssh = ssh_of_hosts(project, plan.hosts)[placement.instance.host_name]
+def _ask(project: Path, plan: Plan, roles: Sequence[str], text: str) -> bool:
+    """Let roles answer at the same time, and print what each says. True when all did."""
+    ssh = ssh_of_hosts(project, plan.hosts)
     parameters = {"max_tokens": 64, "temperature": 0, "exclude_input_in_output": True}
-    try:
-        answer = asyncio.run(
-            live.ask(ssh, placement.instance, placement.entry, text, parameters, ANSWER_TIMEOUT_S)
-        )
-    except (ServerDown, NoAnswer, Rejected) as error:
-        say(f"{role} does not answer: {error}")
-        return False
-    typer.echo(f"{role}: {answer.strip()}")
-    return True
+
+    async def answer(role: str) -> str | None:
+        placement = plan.roles[role]
+        instance = placement.instance
+        try:
+            return await live.ask(
+                ssh[instance.host_name],
+                instance,
+                placement.entry,
+                text,
+                parameters,
+                ANSWER_TIMEOUT_S,
+            )
+        except (ServerDown, NoAnswer, Rejected) as error:
+            say(f"{role} does not answer: {error}")
+            return None
+
+    async def all_answers() -> list[str | None]:
+        return await asyncio.gather(*(answer(role) for role in roles))
+
+    answers = dict(zip(roles, asyncio.run(all_answers()), strict=True))
+    for role, said in answers.items():
+        if said is not None:
+            typer.echo(f"{role}: {said.strip()}")
+    return None not in answers.values()
 
 
 def main(run: Callable[[], object] = app) -> None:

@@ -9,6 +9,7 @@ import pulumi
 
 from components.resources.access import HostAccess
 from components.resources.demo import Demo
+from components.resources.host_guard import HostGuard
 from components.resources.host_setup import HostSetup
 from components.resources.instance import TritonInstance
 from models.plan import Plan
@@ -26,6 +27,11 @@ def compose(plan: Plan, project: Path) -> dict[str, object]:
     access = {name: HostAccess.of(project, name, host) for name, host in plan.hosts.items()}
     instances = _instances(plan, access) if plan.owns_hosts else {}
     demo = Demo(plan, access, instances) if plan.demo else None
+    if plan.owns_hosts:
+        for name, reached in access.items():
+            there = [i for i in plan.instances if i.host_name == name]
+            made: list[pulumi.Resource] = [instances[instance.name] for instance in there]
+            HostGuard(name, reached, plan.stack, [*made, demo] if demo else made)
     states = demo.states if demo else {}
     return {
         "instances": _instance_outputs(plan, instances),

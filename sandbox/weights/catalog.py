@@ -11,7 +11,7 @@ from .gemma4 import A4B, B31, E2B, E4B, Gemma4
 from .gemma4_config import config
 from .gemma4_text import text_tensors
 from .gemma4_towers import tower_tensors
-from .llama import Llama, from_spec, llama_config, llama_tensors
+from .llama import LLAMA_1B, Llama, from_spec, llama_config, llama_tensors
 from .tensors import Tensors
 
 
@@ -43,4 +43,5 @@ STANDARD = (
     gemma4("gemma-4-26b-a4b-it", A4B),
     gemma4("gemma-4-e4b-it", E4B),
     gemma4("gemma-4-e2b-it", E2B),
+    llama("llama-3.2-1b-instruct", LLAMA_1B),
 )

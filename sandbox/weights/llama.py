@@ -10,7 +10,7 @@ from .tensors import Tensor, Tensors, linear, norm
 
 @dataclass(frozen=True)
 class Llama:
-    """Sizes of a dense decoder; embedding and lm_head are untied, weights are bf16."""
+    """Sizes of a dense decoder; weights are bf16."""
 
     layers: int = 4
     hidden: int = 512
@@ -20,6 +20,12 @@ class Llama:
     head_dim: int = 64
     vocabulary: int = 32_000
     context: int = 8192
+    tied: bool = False
+    """Whether lm_head is the embedding, and so not in the files."""
+
+
+LLAMA_1B = Llama(16, 2048, 8192, 32, 8, 64, 128_256, 131_072, tied=True)
+"""The published sizes of Llama 3.2 1B: 1.24 billion parameters."""
 
 
 def llama_tensors(model: Llama) -> Tensors:
@@ -37,7 +43,8 @@ def llama_tensors(model: Llama) -> Tensors:
         yield norm(f"{name}.input_layernorm", model.hidden)
         yield norm(f"{name}.post_attention_layernorm", model.hidden)
     yield norm("model.norm", model.hidden)
-    yield linear("lm_head", model.vocabulary, model.hidden)
+    if not model.tied:
+        yield linear("lm_head", model.vocabulary, model.hidden)
 
 
 def llama_config(model: Llama) -> dict[str, Any]:
@@ -53,7 +60,7 @@ def llama_config(model: Llama) -> dict[str, Any]:
         "num_key_value_heads": model.kv_heads,
         "head_dim": model.head_dim,
         "max_position_embeddings": model.context,
-        "tie_word_embeddings": False,
+        "tie_word_embeddings": model.tied,
     }
 
 

@@ -36,9 +36,10 @@ def living(tmp_path: Path) -> Iterator[subprocess.Popen[bytes]]:
     process.wait()
 
 
-def wait(backend: Path, **bounds: float) -> tuple[bool, list[str]]:
+def wait(backend: Path, wait_s: float = 5) -> tuple[bool, list[str]]:
     said: list[str] = []
-    return wait_for_others(f"file://{backend}", "dev", said.append, poll_s=0.01, **bounds), said
+    left = wait_for_others(f"file://{backend}", "dev", said.append, wait_s=wait_s, poll_s=0.01)
+    return left, said
 
 
 def test_no_lock_means_nothing_to_release(tmp_path: Path) -> None:

@@ -16,7 +16,11 @@ def model(owner: str, *gpus: str, host: str = "alpha", kind: str = MODEL) -> Sim
 def violations(*resources: SimpleNamespace) -> list[str]:
     found: list[str] = []
     args: Any = SimpleNamespace(resources=list(resources))
-    validate(args, lambda message, _urn=None: found.append(message))
+
+    def report(message: str, _urn: str | None = None) -> None:
+        found.append(message)
+
+    validate(args, report)
     return found
 
 

@@ -22,7 +22,9 @@ class Recorder(pulumi.runtime.Mocks):
         outputs |= {"revision": "r1", "state": "READY"}
         return f"{args.name}-id", outputs | dict(args.inputs)
 
-    def call(self, args: pulumi.runtime.MockCallArgs) -> dict[Any, Any]:
+    def call(
+        self, args: pulumi.runtime.MockCallArgs
+    ) -> tuple[dict[Any, Any], list[tuple[str, str]] | None]:
         """Nothing here calls functions."""
         raise AssertionError(f"unexpected call {args.token}")
 

@@ -41,7 +41,7 @@ def declared(plan: Plan, project: Path) -> tuple[Recorder, dict[str, Any]]:
     pulumi.runtime.set_mocks(recorder, project="berth", stack="test", preview=False)
     seen: dict[str, Any] = {}
 
-    @pulumi.runtime.test
+    @pulumi.runtime.test  # type: ignore[untyped-decorator]  # The SDK leaves it untyped.
     def program() -> pulumi.Output[None]:
         outputs = compose(plan, project)
         return pulumi.Output.from_input(outputs).apply(seen.update)
@@ -112,6 +112,15 @@ def test_a_model_shared_by_two_roles_is_one_entry_and_one_load(
     assert sorted(models) == ["shop.big/triton@wide-01", "shop.small/triton@b0"]
     assert models["shop.big/triton@wide-01"]["gpus"] == [G0, G1]
     assert models["shop.big/triton@wide-01"]["container_id"].startswith("triton-wide-01-id/")
+
+
+def test_a_host_is_taken_down_only_after_its_guard_let_it_go(
+    both: tuple[Recorder, dict[str, Any]],
+) -> None:
+    guards = {n: c for n, c in both[0].of_type(COMMAND).items() if n.startswith("guard-")}
+    assert sorted(guards) == ["guard-alpha", "guard-beta"]
+    assert "other demos stand on this host" in guards["guard-alpha"]["delete"]
+    assert both[0].resources[-1].name in guards
 
 
 def test_outputs_say_where_each_role_is_served(both: tuple[Recorder, dict[str, Any]]) -> None:

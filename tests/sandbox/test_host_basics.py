@@ -66,6 +66,9 @@ def test_a_foreign_process_is_seen_with_its_memory_until_it_is_killed(host: Host
     assert host.used_mib() == [0, 3000, 0, 0]
     pid = host.root("nvidia-smi --query-compute-apps=pid --format=csv,noheader").strip()
     host.root(f"kill -9 {pid}")
+    # First a user who may not sweep the dead process's file away, then root.
+    query = "nvidia-smi --query-gpu=memory.used --format=csv,noheader,nounits"
+    assert host.ssh(query).split() == ["0", "0", "0", "0"]
     assert host.used_mib() == [0, 0, 0, 0]
 
 

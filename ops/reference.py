@@ -1,0 +1,59 @@
+"""The reference of all that a user can declare, written from the declarations themselves."""
+
+from __future__ import annotations
+
+import json
+
+from pydantic import BaseModel
+from pydantic.fields import FieldInfo
+
+from models.catalog import CatalogModel
+from models.demo import Demo, Role
+from models.host import Gpu, Host, SshAccess, Ulimit
+from models.instance import Instance
+from models.stack import StackConfig
+
+PARTS: tuple[tuple[str, type[BaseModel]], ...] = (
+    ("`Pulumi.<stack>.yaml`: keys `berth:<section>`", StackConfig),
+    ("A host: `berth:hosts.<name>`", Host),
+    ("Its SSH access: `ssh`", SshAccess),
+    ("A GPU: `gpus[]`", Gpu),
+    ("A resource limit: `ulimits[]`", Ulimit),
+    ("An instance: `berth:instances.triton@<id>`", Instance),
+    ("A demo: `berth:demo`", Demo),
+    ("A role: `berth:demo.roles.<name>`", Role),
+    ("A model: `catalog/<name>.yaml`", CatalogModel),
+)
+
+
+def reference() -> str:
+    """The whole reference, as Markdown."""
+    head = (
+        "# What can be declared\n\n"
+        "Written by `berth reference` from the declarations in `models/`; a test holds this page\n"
+        "to them. Unknown keys are refused, with the nearest known one.\n"
+    )
+    return head + "".join(f"\n## {title}\n\n{_table(model)}" for title, model in PARTS)
+
+
+def _table(model: type[BaseModel]) -> str:
+    about = " ".join((model.__doc__ or "").split())
+    rows = [
+        f"| `{name}` | {_default(f)} | {_meaning(f)} |" for name, f in model.model_fields.items()
+    ]
+    return f"{about}\n\n| key | default | meaning |\n|---|---|---|\n" + "\n".join(rows) + "\n"
+
+
+def _default(field: FieldInfo) -> str:
+    if field.is_required():
+        return "required"
+    if field.default is None:
+        return "–"
+    value = field.default
+    if isinstance(value, list):
+        value = [item.model_dump() if isinstance(item, BaseModel) else item for item in value]
+    return f"`{json.dumps(value)}`"
+
+
+def _meaning(field: FieldInfo) -> str:
+    return " ".join((field.description or "").split()).replace("|", "\\|")

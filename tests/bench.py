@@ -1,0 +1,178 @@
+"""`make bench`: how much time Berth adds, on a sandbox host of its own with six GPUs.
+
+Prints each figure with what it is compared to. Nothing is asserted: timings are no tests.
+"""
+
+from __future__ import annotations
+
+import copy
+import os
+import re
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+from rich.table import Table
+
+from tests.e2e.host import TestHost, until
+from tests.e2e.workspace import Workspace, only, reference
+
+RUNS = 5
+SENTRY = "reference.gemma-4-e2b-it"
+EMPTY = "name: empty\nruntime: {{name: python, options: {{toolchain: pip, virtualenv: {venv}}}}}\n"
+LOADED = re.compile(r"TritonModel (\S+) created \((\d+(?:\.\d+)?)s\)")
+
+
+def seconds(what: Callable[[], Any]) -> float:
+    """How long it takes."""
+    started = time.monotonic()
+    what()
+    return time.monotonic() - started
+
+
+def say(what: str) -> None:
+    print(f"[bench] {what}", file=sys.stderr, flush=True)
+
+
+def five_models(host: TestHost) -> dict[str, Any]:
+    """Five servers on six GPUs, each with one model: four E2Bs and the wide 31B."""
+    sections = reference(host)
+    gpus = host.description["gpus"]
+    sections["hosts"]["sandbox"]["gpus"] = gpus
+    wide = copy.deepcopy(sections["instances"]["triton@wide-01"])
+    sections["instances"]["triton@wide-01"] = wide | {"gpus": [g["uuid"] for g in gpus[4:6]]}
+    roles = {f"guard-{n}": ("gemma-4-e4b-it", f"triton@{n}") for n in range(4)}
+    roles["architect"] = ("gemma-4-31b-it-nvfp4", "triton@wide-01")
+    return only(sections, *sections["instances"], **roles)
+
+
+def preview_ratio(workspace: Workspace, folder: Path) -> tuple[float, float]:
+    """Median seconds of a preview of the stack with the policy pack, and of an empty program."""
+    (folder / "Pulumi.yaml").write_text(EMPTY.format(venv=workspace.folder / ".venv"))
+    (folder / "__main__.py").write_text("")
+
+    def pulumi(where: Path, *words: str) -> None:
+        subprocess.run(
+            ["pulumi", *words, "--non-interactive"],
+            cwd=where,
+            env=workspace.environment,
+            check=True,
+            stdout=subprocess.DEVNULL,
+        )
+
+    pulumi(folder, "stack", "init", "empty")
+    ours, empty = [], []
+    for _ in range(RUNS):
+        empty.append(seconds(lambda: pulumi(folder, "preview", "-s", "empty")))
+        ours.append(
+            seconds(
+                lambda: pulumi(
+                    workspace.folder, "preview", "-s", "bench", "--policy-pack", "policy"
+                )
+            )
+        )
+    return statistics.median(ours), statistics.median(empty)
+
+
+def by_curl(host: TestHost) -> float:
+    """Seconds to unload and load a model by hand."""
+
+    def reload() -> None:
+        host.control("3", 8003, f"/v2/repository/models/{SENTRY}/unload")
+        until(lambda: host.gpu_mib()[3] == 0, 60, "the unload")
+        host.control("3", 8003, f"/v2/repository/models/{SENTRY}/load")
+        assert host.answers(8003, SENTRY)
+
+    return seconds(reload)
+
+
+def figures(workspace: Workspace, host: TestHost, folder: Path) -> list[tuple[str, str, str]]:
+    """(what, figure, aim)."""
+    rows = []
+    say("five models on five servers")
+    workspace.write_stack("bench", five_models(host))
+    status, said = workspace.berth("up", "bench")
+    assert status == 0, said
+    loads = {name: float(s) for name, s in LOADED.findall(said)}
+    before = [host.loads(name) for name in ("0", "1", "2", "3", "wide-01")]
+    workspace.write_stack("bench", {k: v for k, v in five_models(host).items() if k != "demo"})
+    workspace.up("bench")
+    alone: dict[str, float] = {}
+    for name in ("triton@0", "triton@wide-01"):
+        sections = five_models(host)
+        roles = sections["demo"]["roles"]
+        sections["demo"]["roles"] = {r: v for r, v in roles.items() if v["instance"] == name}
+        workspace.write_stack("bench", sections)
+        _, said = workspace.berth("up", "bench")
+        alone |= {n: float(s) for n, s in LOADED.findall(said)}
+        workspace.write_stack("bench", {k: v for k, v in sections.items() if k != "demo"})
+        workspace.up("bench")
+    together, slowest = max(loads.values()), max(alone.values())
+    rows.append(
+        (
+            f"{len(before)} models together ÷ slowest alone",
+            f"{together:.1f} s ÷ {slowest:.1f} s = {together / slowest:.2f}",
+            "≤ 1.2",
+        )
+    )
+    workspace.write_stack("bench", reference(host))
+    workspace.up("bench")
+    say("previews")
+    ours, empty = preview_ratio(workspace, folder)
+    rows.append(
+        (
+            "preview of dev, policy pack on ÷ empty program",
+            f"{ours:.2f} s ÷ {empty:.2f} s = {ours / empty:.2f}",
+            "≤ 1.6",
+        )
+    )
+    say("up with nothing to change")
+    same = statistics.median(seconds(lambda: workspace.up("bench")) for _ in range(RUNS))
+    rows.append(("up that changes nothing, answers included", f"{same:.1f} s", "≤ 15 s"))
+    say("changing one model")
+    curl = statistics.median(by_curl(host) for _ in range(3))
+    changes = []
+    for length in (4096, 8192, 4096):
+        workspace.change_model("gemma-4-e2b-it", max_model_len=length)
+        changes.append(
+            seconds(lambda: workspace.pulumi("up", "--yes", "--skip-preview", "-s", "bench"))
+        )
+    pulumi = statistics.median(changes)
+    rows.append(
+        (
+            "changing one model by Pulumi − by curl",
+            f"{pulumi:.1f} s − {curl:.1f} s = {pulumi - curl:.1f} s",
+            "≤ 3 s",
+        )
+    )
+    workspace.down("bench")
+    return rows
+
+
+def main() -> None:
+    table = Table("figure", "measured (medians)", "aim", title="Berth on this machine")
+    with tempfile.TemporaryDirectory() as base:
+        root = Path(base)
+        host = TestHost(f"berth-bench-{os.getpid()}", root / "sandbox")
+        place = ("--name", host.name, "--dir", str(host.directory))
+        port = str(20000 + os.getpid() % 10000)
+        try:
+            say("a sandbox host with six GPUs")
+            host.sandbox("up", *place, "--ssh-port", port, "--gpus", "6")
+            (root / "project").mkdir()
+            (root / "empty").mkdir()
+            for row in figures(Workspace(root / "project", host), host, root / "empty"):
+                table.add_row(*row)
+        finally:
+            host.sandbox("down", *place)
+    Console(width=120).print(table)
+
+
+if __name__ == "__main__":
+    main()
