@@ -19,7 +19,7 @@ up: setup ## From a bare machine to served models, on the sandbox host
 	@$(BERTH) up dev --fresh-if-changed .berth/sandbox/host_key.pub
 
 down: setup ## Stack and sandbox host gone; caches of what was built stay
-	@$(BERTH) down dev
+	@if $(SANDBOX) status --name berth-dev >/dev/null; then $(BERTH) down dev; else $(BERTH) forget dev; fi
 	@$(SANDBOX) down $(DEV)
 
 status: setup ## What runs now

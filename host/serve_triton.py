@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import argparse
 import ctypes
-import os
 import signal
 import socket
 import subprocess
@@ -84,5 +83,4 @@ def main() -> int:
 
 
 if __name__ == "__main__":
-    os.umask(0o077)
     sys.exit(main())

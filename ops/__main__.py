@@ -66,6 +66,12 @@ def down(stack: StackName = "dev") -> None:
 
 
 @app.command()
+def forget(stack: StackName) -> None:
+    """Forget a stack whose host is gone for good. Nothing is deleted on any host."""
+    raise typer.Exit(Stack(project_directory(), stack).forget())
+
+
+@app.command()
 def outputs(stack: StackName = "dev") -> None:
     """Print a stack's outputs as JSON, and nothing else, on standard output."""
     raise typer.Exit(Stack(project_directory(), stack).outputs())

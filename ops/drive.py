@@ -107,6 +107,13 @@ class Stack:
             return status
         return self.pulumi("stack", "rm", "--yes", "--preserve-config").returncode
 
+    def forget(self) -> int:
+        """Forget the stack and what it had made; the CLI's exit status."""
+        if not self.exists():
+            say(f"stack {self.name} is not there")
+            return 0
+        return self.pulumi("stack", "rm", "--force", "--yes", "--preserve-config").returncode
+
     def outputs(self) -> int:
         """Print the outputs as JSON; the CLI's exit status."""
         return self.pulumi("stack", "output", "--json").returncode

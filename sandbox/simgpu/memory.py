@@ -96,6 +96,8 @@ class Allocation:
             path = self._directory / "allocations" / f"{secrets.token_hex(8)}.mem"
             # Not inherited by children: only this process's end frees the memory.
             self._fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
+            # Every user may ask nvidia-smi, whatever the umask of who holds the memory.
+            os.fchmod(self._fd, 0o666)
             fcntl.flock(self._fd, fcntl.LOCK_EX)
         os.pwrite(self._fd, b"%012d" % mib, 0)
         self.mib = mib

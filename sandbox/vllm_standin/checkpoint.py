@@ -62,10 +62,24 @@ class Checkpoint:
         return whole + divided // (tensor_parallel * pipeline_parallel)
 
 
+LONGEST_HEADER = 100_000_000
+"""Bytes; the safetensors library's own bound."""
+
+
+class SafetensorError(Exception):
+    """What the safetensors library raises for a file whose header is broken."""
+
+
 def _header(file: Path) -> dict[str, Any]:
     with file.open("rb") as stream:
         (length,) = struct.unpack("<Q", stream.read(8))
-        found: dict[str, Any] = json.loads(stream.read(length))
+        if length > LONGEST_HEADER:
+            raise SafetensorError("Error while deserializing header: HeaderTooLarge")
+        text = stream.read(length)
+    try:
+        found: dict[str, Any] = json.loads(text)
+    except ValueError:
+        raise SafetensorError("Error while deserializing header: InvalidHeader") from None
     return found
 
 

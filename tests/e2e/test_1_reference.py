@@ -198,6 +198,25 @@ def test_a_killed_server_takes_down_only_itself_and_up_brings_its_model_back(
     assert host.answers(PORTS["3"], SENTRY)
 
 
+def test_another_stacks_small_model_stands_beside_sentry(
+    host: TestHost, workspace: Workspace
+) -> None:
+    role = {"model": "llama-3.2-1b-instruct", "instance": "triton@3"}
+    demo = {"name": "frontdesk", "roles": {"greeter": role}}
+    workspace.write_stack("desk", {"host_stack": STACK, "demo": demo})
+    alone = host.gpu_mib()[3]
+    assert "\ngreeter: llama-3.2-1b-instruct here" in workspace.up("desk")
+    assert alone < host.gpu_mib()[3] < 23034
+    assert host.answers(PORTS["3"], SENTRY)
+    status, said = workspace.berth("down", STACK)
+    assert status != 0
+    assert "frontdesk.llama-3.2-1b-instruct (berth/desk/frontdesk)" in said
+    assert host.answers(PORTS["2"], AUDITOR)
+    workspace.down("desk")
+    assert abs(host.gpu_mib()[3] - alone) < 10
+    workspace.up(STACK)
+
+
 def test_a_removed_role_frees_its_gpu_and_nothing_else(
     host: TestHost, workspace: Workspace
 ) -> None:
