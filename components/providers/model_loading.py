@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 
-from components.providers import load_failure, triton_refusals
+from components.providers import engine_log, load_failure, triton_refusals
 from components.providers.gpu_memory import Memory, not_freed, read_memory, risen
 from components.providers.model_server import (
     POLL_S,
@@ -22,6 +22,10 @@ from models.refusal import Refusal
 
 AFTER_A_FAILURE_S = 30.0
 """Bound on cleaning up behind a failed load; it has a reason to tell, so it does not wait long."""
+DEAD = "Stub process"
+"""Triton's words for a backend process that is gone: `Stub process 'X' is not healthy.`"""
+DEAD_S = 3.0
+"""How long Triton may take to notice that there is nothing to unload, in seconds."""
 
 
 class ModelLoading:
@@ -49,7 +53,7 @@ class ModelLoading:
             await wait_live(self._session, self._triton, wanted, wanted.load_timeout_s)
         # A load on top of one that is under way would leave two copies alive for a while.
         async with progress(f"{self._name}waiting for {wanted.model} to settle"):
-            state = await wait_settled(self._triton, wanted, wanted.load_timeout_s)
+            state = await wait_settled(self._triton, wanted)
         if state.state == "READY":
             digest = await loaded_digest(self._triton, wanted.model)
             if digest == wanted.digest and not anew:
@@ -57,11 +61,16 @@ class ModelLoading:
                 if failure is None:
                     return digest
                 say(f"{self._name}{wanted.model} is READY but fails ({failure}): loading it again")
-            await self.unload()
+                await self.unload(failure)
+            else:
+                await self.unload()
         return await self._load()
 
-    async def unload(self) -> None:
+    async def unload(self, failure: str | None = None) -> None:
         """Unload and wait until Triton and the GPUs both say that it is gone.
+
+        Args:
+            failure: why inferences fail, if it is known that they do.
 
         Raises:
             Refusal: still unloading, or memory still held, after `unload_timeout_s`.
@@ -70,30 +79,48 @@ class ModelLoading:
         async with progress(f"{self._name}unloading {wanted.model}"):
             give_up = time.monotonic() + wanted.unload_timeout_s
             before = await self._memory()
-            # The process that held a broken model's memory is dead already: nothing will drop.
-            works = await self._works()
+            failure = failure or await self._failure()
             await self._triton.unload(wanted.model)
-            await wait_settled(self._triton, wanted, wanted.unload_timeout_s)
-            if before is not None and works:
+            if failure is not None and DEAD in failure:
+                await self._leave_dead()
+                return
+            await wait_settled(self._triton, wanted)
+            # An engine that fails may have died and given its memory back before: nothing to see.
+            if before is not None and failure is None:
                 await self._memory_back(before, give_up)
 
-    async def _works(self) -> bool:
+    async def _failure(self) -> str | None:
         try:
-            return await canary(self._triton, self._wanted.model, 5) is None
+            return await canary(self._triton, self._wanted.model, 5)
         except NoAnswer:
-            return True  # busy, as far as one can tell
+            return None  # busy, as far as one can tell
+
+    async def _leave_dead(self) -> None:
+        """Do not wait long for a model whose process is dead.
+
+        Triton 2.51 keeps the request that met the dead process, and with it the model, UNLOADING
+        for ever; a load on top of that is clean, and there is no second copy: the first is dead.
+        """
+        try:
+            await wait_settled(self._triton, self._wanted, DEAD_S)
+        except Refusal:
+            say(f"{self._name}{self._wanted.model} had lost its process: Triton is left unloading")
 
     async def _load(self) -> str:
         wanted = self._wanted
         before = await self._memory()
+        log_end = await engine_log.cursor(self._session, wanted.unit)
         try:
             async with progress(f"{self._name}loading {wanted.model}"):
                 await self._triton.load(wanted.model, timeout_s=wanted.load_timeout_s)
         except Rejected as error:
             if error.status == 403:
                 raise
+            reason = error.reason
+            if engine_log.POINTS_TO_THE_LOG.search(reason):
+                reason = await engine_log.root_cause(self._session, wanted.unit, log_end) or reason
             raise load_failure.load_refused(
-                error.reason,
+                reason,
                 model=wanted.model,
                 unit=wanted.unit,
                 instance=wanted.instance,

@@ -107,7 +107,7 @@ async def remove(session: Session, wanted: Wanted) -> None:
             if await _gone(session, wanted):
                 return
             raise
-        state = await wait_settled(triton, wanted, wanted.load_timeout_s)
+        state = await wait_settled(triton, wanted)
         if state.state == "READY":
             await ModelLoading(session, triton, wanted).unload()
         elif state.state:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import math
 import time
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
@@ -129,18 +130,24 @@ async def wait_live(session: Session, triton: TritonClient, wanted: Wanted, boun
         await asyncio.sleep(2 * POLL_S)
 
 
-async def wait_settled(triton: TritonClient, wanted: Wanted, bound_s: float) -> ModelState:
-    """Wait until the model is neither loading nor unloading (bound in seconds).
+async def wait_settled(
+    triton: TritonClient, wanted: Wanted, at_most_s: float = math.inf
+) -> ModelState:
+    """Wait until the model is neither loading nor unloading.
+
+    Bounded by the model's own timeout for what it is doing, and by `at_most_s` (seconds).
 
     Raises:
         Refusal: it still is.
     """
-    give_up = time.monotonic() + bound_s
+    began = time.monotonic()
+    bounds = {"LOADING": wanted.load_timeout_s, "UNLOADING": wanted.unload_timeout_s}
     while True:
         state = (await triton.index()).get(wanted.model, ModelState(""))
-        if state.state not in ("LOADING", "UNLOADING"):
+        if state.state not in bounds:
             return state
-        if time.monotonic() > give_up:
+        bound_s = min(bounds[state.state], at_most_s)
+        if time.monotonic() > began + bound_s:
             raise triton_refusals.still_busy(
                 wanted.instance, wanted.unit, wanted.model, state.state, bound_s
             )

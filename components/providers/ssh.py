@@ -17,9 +17,10 @@ from typing import Any, TypeVar
 import asyncssh
 
 from components.providers import ssh_refusals
-from components.providers.ssh_connect import SshTarget, connect
+from components.providers.ssh_connect import connect
+from components.providers.ssh_target import SshTarget
 
-__all__ = ["Completed", "HostProgramError", "Session", "SshTarget", "on_host", "open_session"]
+__all__ = ["Completed", "HostProgramError", "Session", "on_host", "open_session"]
 
 COMMAND_TIMEOUT_S = 60.0
 

@@ -7,17 +7,16 @@ import os
 import socket
 import threading
 from collections import defaultdict
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import asyncssh
 import tenacity
 from asyncssh.public_key import get_default_public_key_algs
 
 from components.providers import ssh_refusals
+from components.providers.ssh_target import SshTarget
 
 CONNECT_TIMEOUT_S = 15.0
 """Bound on everything until the login, waiting for a turn and retries included, in seconds."""
@@ -30,33 +29,6 @@ LOGINS_AT_ONCE = 6
 _logins: defaultdict[tuple[str, int], threading.Semaphore] = defaultdict(
     lambda: threading.Semaphore(LOGINS_AT_ONCE)
 )
-
-
-@dataclass(frozen=True)
-class SshTarget:
-    """How a host is reached: `models.host.SshAccess` with its host key read."""
-
-    address: str
-    port: int
-    user: str
-    private_key_file: str | None
-    host_key: str
-
-    @classmethod
-    def of(cls, ssh: Mapping[str, Any]) -> SshTarget:
-        """From a resource's input, where Pulumi has made every number a float."""
-        return cls(
-            address=str(ssh["address"]),
-            port=int(ssh.get("port") or 22),
-            user=str(ssh.get("user") or "root"),
-            private_key_file=ssh.get("private_key_file"),
-            host_key=str(ssh["host_key"]),
-        )
-
-    @property
-    def login(self) -> str:
-        """`user@address`."""
-        return f"{self.user}@{self.address}"
 
 
 class _OneHostKey(asyncssh.SSHClient):

@@ -2,12 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
+from components.providers.ssh_target import SshTarget
 from models.refusal import Refusal
-
-if TYPE_CHECKING:
-    from components.providers.ssh import SshTarget
 
 _NOTHING_DONE = "Nothing was changed on the host."
 

@@ -12,7 +12,7 @@ from components.resources.demo import Demo
 from components.resources.host_guard import HostGuard
 from components.resources.host_setup import HostSetup
 from components.resources.instance import TritonInstance
-from models.plan import Plan
+from models.plan import Placement, Plan
 
 
 def compose(plan: Plan, project: Path) -> dict[str, object]:
@@ -74,33 +74,28 @@ def _instance_outputs(plan: Plan, instances: Mapping[str, TritonInstance]) -> di
 
 def _model_outputs(plan: Plan, states: Mapping[str, pulumi.Output[str]]) -> dict[str, object]:
     return {
-        placement.name: {
-            "model": placement.entry,
-            "catalog": placement.model,
-            "host": placement.instance.host_name,
-            "gpus": [gpu.uuid for gpu in placement.instance.gpus],
-            "instance": placement.instance.name,
-            "unit": placement.instance.unit,
-            "endpoint": placement.endpoint,
-            "max_model_len": placement.catalog.max_model_len,
-            "state": states[placement.name],
-        }
+        placement.name: _served(placement, states)
+        | {"max_model_len": placement.catalog.max_model_len}
         for placement in plan.placements
     }
 
 
 def _role_outputs(plan: Plan, states: Mapping[str, pulumi.Output[str]]) -> dict[str, object]:
     return {
-        role: {
-            "demo": plan.demo,
-            "model": placement.entry,
-            "catalog": placement.model,
-            "host": placement.instance.host_name,
-            "gpus": [gpu.uuid for gpu in placement.instance.gpus],
-            "instance": placement.instance.name,
-            "unit": placement.instance.unit,
-            "endpoint": placement.endpoint,
-            "state": states[placement.name],
-        }
+        role: _served(placement, states) | {"demo": plan.demo}
         for role, placement in plan.roles.items()
+    }
+
+
+def _served(placement: Placement, states: Mapping[str, pulumi.Output[str]]) -> dict[str, object]:
+    instance = placement.instance
+    return {
+        "model": placement.entry,
+        "catalog": placement.model,
+        "host": instance.host_name,
+        "gpus": [gpu.uuid for gpu in instance.gpus],
+        "instance": instance.name,
+        "unit": instance.unit,
+        "endpoint": placement.endpoint,
+        "state": states[placement.name],
     }

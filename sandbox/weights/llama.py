@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from .tensors import Tensor, Tensors, linear, norm
@@ -20,7 +20,7 @@ class Llama:
     head_dim: int = 64
     vocabulary: int = 32_000
     context: int = 8192
-    tied: bool = False
+    tied: bool = field(default=False, kw_only=True)
     """Whether lm_head is the embedding, and so not in the files."""
 
 
@@ -75,9 +75,8 @@ def from_spec(spec: str) -> tuple[str, Llama]:
         numbers = [int(word) for word in words]
     except ValueError as error:
         raise ValueError(f"{spec!r}: sizes are whole numbers: name:layers:hidden:…") from error
-    if not name or len(numbers) < 2 or min(numbers) < 1:
+    if not name or not 2 <= len(numbers) <= 7 or min(numbers) < 1:
         raise ValueError(f"{spec!r} is not name:layers:hidden[:intermediate[:heads[:…]]]")
-    fields = ("layers", "hidden", "intermediate", "heads", "kv_heads", "head_dim", "vocabulary")
-    sizes = dict(zip(fields, numbers, strict=False))
-    sizes.setdefault("intermediate", 4 * sizes["hidden"])
-    return name, Llama(**sizes)
+    if len(numbers) == 2:
+        numbers.append(4 * numbers[1])
+    return name, Llama(*numbers)

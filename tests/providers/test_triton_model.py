@@ -1,0 +1,81 @@
+"""What the provider of models says to a preview, which touches no host."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pulumi
+import pytest
+from pulumi.dynamic.dynamic import serialize_provider
+from pulumi.output import Unknown
+
+from components.providers.repository_entry import RepositoryEntryProvider
+from components.providers.triton_model import TritonModelProvider
+
+PROVIDER = TritonModelProvider()
+UNKNOWN = Unknown()  # type: ignore[no-untyped-call]
+INPUTS: dict[str, Any] = {
+    "ssh": {"address": "gpu1", "port": 22.0, "user": "root", "host_key": "ssh-ed25519 AAAA"},
+    "host": "gpu1",
+    "instance": "triton@2",
+    "unit": "triton@2.service",
+    "http_port": 8002.0,
+    "control_key_file": "/etc/berth/control.key",
+    "model": "demo.gemma",
+    "config_digest": "d1",
+    "entry_revision": "r1",
+    "container_id": "c1",
+    "gpus": ["GPU-1"],
+    "claim_mib": 9000.0,
+    "owner": "berth/dev/reference",
+    "load_timeout_s": 900.0,
+    "unload_timeout_s": 120.0,
+    "canary_timeout_s": 60.0,
+}
+OUTS = INPUTS | {"state": "READY", "loaded_digest": "d1"}
+
+
+def test_nothing_changed_is_a_definite_no_whole_numbers_or_not() -> None:
+    whole = INPUTS | {"http_port": 8002, "claim_mib": 9000, "load_timeout_s": 900}
+    assert PROVIDER.diff("x", OUTS, whole | {"ssh": INPUTS["ssh"] | {"port": 22}}).changes is False
+
+
+@pytest.mark.parametrize("key", ["host", "instance", "http_port", "model", "container_id", "gpus"])
+def test_another_place_replaces_the_model_deleting_first(key: str) -> None:
+    diff = PROVIDER.diff("x", OUTS, INPUTS | {key: "other"})
+    assert (diff.changes, diff.replaces, diff.delete_before_replace) == (True, [key], True)
+
+
+@pytest.mark.parametrize(
+    "key",
+    ["ssh", "unit", "config_digest", "entry_revision", "claim_mib", "owner", "load_timeout_s"],
+)
+def test_anything_else_updates_it_in_place(key: str) -> None:
+    diff = PROVIDER.diff("x", OUTS, INPUTS | {key: "other"})
+    assert (diff.changes, diff.replaces) == (True, [])
+
+
+def test_a_container_that_is_not_known_yet_replaces_the_model() -> None:
+    diff = PROVIDER.diff("x", OUTS, INPUTS | {"container_id": UNKNOWN})
+    assert (diff.changes, diff.replaces) == (True, ["container_id"])
+
+
+def test_a_revision_that_is_not_known_yet_is_an_update() -> None:
+    diff = PROVIDER.diff("x", OUTS, INPUTS | {"entry_revision": UNKNOWN})
+    assert (diff.changes, diff.replaces) == (True, [])
+
+
+def test_a_model_that_was_not_ready_when_it_was_read_wants_an_update() -> None:
+    assert PROVIDER.diff("x", OUTS | {"state": "LOADING"}, INPUTS).changes
+
+
+@pytest.mark.parametrize("provider", [RepositoryEntryProvider, TritonModelProvider])
+def test_a_provider_is_stored_by_its_name_and_holds_nothing(
+    provider: type[pulumi.dynamic.ResourceProvider],
+) -> None:
+    # The module and the class are in every state: renaming one breaks the deletion of what is
+    # deployed already.
+    stored = serialize_provider(provider())
+    assert len(stored) < 150
+    assert provider.serialize_as_secret_always is False
+    assert provider.__module__.startswith("components.providers.")
