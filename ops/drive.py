@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 import subprocess
 import sys
 import tempfile
@@ -29,6 +30,9 @@ class Stack:
     def _run(
         self, *arguments: str, quiet: bool = False, cwd: Path | None = None
     ) -> subprocess.CompletedProcess[str]:
+        # Ctrl-C reaches the engine too, which ends what is under way and writes its state; killing
+        # it at once, as `subprocess` would, leaves both half-way.
+        before = signal.signal(signal.SIGINT, lambda *_: say("interrupted: the engine winds up"))
         try:
             return subprocess.run(
                 ["pulumi", *arguments, "--non-interactive"],
@@ -44,6 +48,8 @@ class Stack:
                 consequence="Nothing was done.",
                 fix="run `tools/setup`, or install Pulumi.",
             ) from None
+        finally:
+            signal.signal(signal.SIGINT, before)
 
     def exists(self) -> bool:
         """Whether the backend knows the stack."""

@@ -8,6 +8,7 @@ import pulumi
 import pulumi_docker as docker
 from pulumi_command.remote import Command, Logging
 
+from components.providers.running_unit import RunningUnit
 from components.renderers import container, host_setup, unit
 from components.resources.access import HostAccess
 from components.resources.host_setup import HostSetup
@@ -21,7 +22,7 @@ class TritonInstance(pulumi.ComponentResource):
     """Changes whenever the server is another process that holds no models yet."""
     setup: HostSetup
     state: pulumi.Output[str]
-    """The unit's state when it was last started by Pulumi."""
+    """The unit's state."""
 
     def __init__(
         self,
@@ -44,7 +45,7 @@ class TritonInstance(pulumi.ComponentResource):
         running = self._unit(made, access)
         template = hashlib.sha256(unit.TEMPLATE.encode()).hexdigest()[:12]
         self.incarnation = pulumi.Output.concat(made.id, "/", template)
-        self.state = running.stdout.apply(lambda said: (said or "").strip())
+        self.state = running.state
         self.register_outputs(
             {
                 "host": planned.host_name,
@@ -106,8 +107,12 @@ class TritonInstance(pulumi.ComponentResource):
             opts=self._child(provider=self.setup.docker_provider),
         )
 
-    def _unit(self, made: docker.Container, access: HostAccess) -> Command:
-        """Replaced, the old stopped first, when the container or the template unit is another."""
+    def _unit(self, made: docker.Container, access: HostAccess) -> RunningUnit:
+        """Installed and started by a Command; watched, and started again, by a RunningUnit.
+
+        The Command is replaced, the old unit stopped first, when the container or the template
+        unit is another.
+        """
         planned = self._planned
         user = access.host.ssh.user
         script = pulumi.Output.all(made.name, made.id).apply(
@@ -116,7 +121,7 @@ class TritonInstance(pulumi.ComponentResource):
                 + host_setup.start_instance(planned)
             )
         )
-        return Command(
+        installed = Command(
             planned.unit,
             connection=access.connection(),
             create=host_setup.from_stdin(user),
@@ -126,4 +131,12 @@ class TritonInstance(pulumi.ComponentResource):
             logging=Logging.NONE,
             add_previous_output_in_env=False,
             opts=self._child(delete_before_replace=True),
+        )
+        return RunningUnit(
+            planned.unit,
+            ssh=access.ssh,
+            host=planned.host_name,
+            unit=planned.unit,
+            script=script,
+            opts=self._child(depends_on=[installed]),
         )

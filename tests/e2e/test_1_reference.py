@@ -165,6 +165,18 @@ def test_an_entry_edited_by_hand_shows_and_is_put_right(
     assert host.answers(PORTS["2"], AUDITOR)
 
 
+def test_a_unit_stopped_by_hand_shows_and_comes_back_with_its_model(
+    host: TestHost, workspace: Workspace
+) -> None:
+    host.sh("systemctl disable --now triton@2")
+    status, said = workspace.pulumi("preview", "--refresh", "--stack", STACK)
+    assert status == 0, said
+    assert "RunningUnit triton@2.service create" in said
+    workspace.up(STACK)
+    assert host.sh("systemctl is-enabled triton@2") == "enabled"
+    assert host.answers(PORTS["2"], AUDITOR)
+
+
 def test_a_killed_server_takes_down_only_itself_and_up_brings_its_model_back(
     host: TestHost, workspace: Workspace
 ) -> None:

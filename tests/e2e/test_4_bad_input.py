@@ -99,7 +99,7 @@ def test_a_host_that_is_not_reachable_is_refused_in_time(
     with socket.socket() as closed:
         closed.bind(("127.0.0.1", 0))
         sections["hosts"]["sandbox"]["ssh"]["port"] = closed.getsockname()[1]
-        in_time(workspace, sections, "cannot be reached")
+        in_time(workspace, sections, "cannot reach the host over SSH")
 
 
 def test_a_host_that_never_answers_is_refused_in_time(

@@ -18,8 +18,8 @@ class Recorder(pulumi.runtime.Mocks):
     ) -> tuple[str | None, dict[Any, Any]]:
         """Outputs are the inputs, and what only a provider knows."""
         self.resources.append(args)
-        outputs = {"name": f"{args.name}-1a2b3c4", "stdout": "active\n", "imageId": "sha256:feed"}
-        outputs |= {"revision": "r1", "state": "READY"}
+        outputs = {"name": f"{args.name}-1a2b3c4", "imageId": "sha256:feed"}
+        outputs |= {"revision": "r1", "state": "active" if "RunningUnit" in args.typ else "READY"}
         return f"{args.name}-id", outputs | dict(args.inputs)
 
     def call(
