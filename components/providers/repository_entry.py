@@ -20,7 +20,8 @@ from pulumi.dynamic import (
 from components.providers import entry_refusals
 from components.providers.plain_refusals import BerthProvider, same
 from components.providers.progress import progress, say
-from components.providers.ssh import Session, on_host
+from components.providers.ssh import Session
+from components.providers.ssh_shared import on_host
 
 _PROGRAM = Path(__file__).parents[2] / "host" / "model_entry.py"
 _REPLACES = ("host", "repository", "entry", "owner")

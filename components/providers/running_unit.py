@@ -16,7 +16,8 @@ from pulumi.dynamic import CreateResult, DiffResult, ReadResult, Resource, Updat
 
 from components.providers.plain_refusals import BerthProvider, same
 from components.providers.progress import progress
-from components.providers.ssh import Session, on_host
+from components.providers.ssh import Session
+from components.providers.ssh_shared import on_host
 from models.refusal import Refusal
 
 RUNNING = ("active", "activating", "reloading")

@@ -9,20 +9,22 @@ from __future__ import annotations
 import asyncio
 import json
 import shlex
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
 import asyncssh
+import tenacity
 
 from components.providers import ssh_refusals
 from components.providers.ssh_connect import connect
 from components.providers.ssh_target import SshTarget
 
-__all__ = ["Completed", "HostProgramError", "Session", "on_host", "open_session"]
+__all__ = ["Completed", "HostProgramError", "Session", "command_slots", "open_session"]
 
 COMMAND_TIMEOUT_S = 60.0
+COMMANDS_AT_ONCE = 8
 
 T = TypeVar("T")
 
@@ -36,6 +38,11 @@ class Completed:
     stderr: str
 
 
+def command_slots() -> asyncio.Semaphore:
+    """How many commands may run over one connection at once: sshd's MaxSessions is 10."""
+    return asyncio.Semaphore(COMMANDS_AT_ONCE)
+
+
 class HostProgramError(Exception):
     """A program shipped to the host ended with a traceback: a bug, not the user's mistake."""
 
@@ -43,9 +50,15 @@ class HostProgramError(Exception):
 class Session:
     """An open connection to a host."""
 
-    def __init__(self, target: SshTarget, connection: asyncssh.SSHClientConnection) -> None:
+    def __init__(
+        self,
+        target: SshTarget,
+        connection: asyncssh.SSHClientConnection,
+        slots: asyncio.Semaphore,
+    ) -> None:
         self.target = target
         self._connection = connection
+        self._slots = slots
 
     async def run(
         self,
@@ -68,10 +81,8 @@ class Session:
         """
         words = ("sudo", "-n", "--", *argv) if as_root and self.target.user != "root" else argv
         try:
-            async with asyncio.timeout(timeout_s):
-                done = await self._connection.run(
-                    shlex.join(words), input=stdin.encode(), encoding=None, check=False
-                )
+            async with asyncio.timeout(timeout_s), self._slots:
+                done = await self._started(shlex.join(words), stdin)
         except TimeoutError as error:
             raise ssh_refusals.took_too_long(self.target, doing, timeout_s) from error
         except (OSError, asyncssh.Error) as error:
@@ -82,6 +93,22 @@ class Session:
         if words is not argv:
             self._see_that_sudo_ran(completed)
         return completed
+
+    async def _started(self, command: str, stdin: str) -> asyncssh.SSHCompletedProcess:
+        # sshd counts a session until it has reaped its process, so one too many may be asked for;
+        # a session that was not opened has run nothing, and may be asked for again.
+        retry = tenacity.AsyncRetrying(
+            retry=tenacity.retry_if_exception_type(asyncssh.ChannelOpenError),
+            wait=tenacity.wait_random_exponential(multiplier=0.05, max=1),
+            stop=tenacity.stop_after_attempt(6),
+            reraise=True,
+        )
+        async for attempt in retry:
+            with attempt:
+                return await self._connection.run(
+                    command, input=stdin.encode(), encoding=None, check=False
+                )
+        raise AssertionError("tenacity returns or raises")
 
     def _see_that_sudo_ran(self, completed: Completed) -> None:
         if completed.status == 127 and "sudo" in completed.stderr:
@@ -177,20 +204,10 @@ async def open_session(ssh: Mapping[str, Any] | SshTarget) -> AsyncIterator[Sess
     target = ssh if isinstance(ssh, SshTarget) else SshTarget.of(ssh)
     connection = await connect(target)
     try:
-        yield Session(target, connection)
+        yield Session(target, connection, command_slots())
     finally:
         connection.abort()
         await connection.wait_closed()
-
-
-def on_host(ssh: Mapping[str, Any], work: Callable[[Session], Awaitable[T]]) -> T:
-    """Do `work` over a connection of its own and wait for it, from a thread without a loop."""
-
-    async def do() -> T:
-        async with open_session(ssh) as session:
-            return await work(session)
-
-    return asyncio.run(do())
 
 
 def _text(output: object) -> str:

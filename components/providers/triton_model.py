@@ -13,7 +13,8 @@ from components.providers.model_reading import Seen, remove, see
 from components.providers.model_server import Wanted, server
 from components.providers.plain_refusals import BerthProvider, same
 from components.providers.server_turn import server_turn
-from components.providers.ssh import Session, on_host
+from components.providers.ssh import Session
+from components.providers.ssh_shared import on_host
 
 _REPLACES = ("host", "instance", "http_port", "model", "container_id", "gpus")
 _RELOADS = ("config_digest", "entry_revision")

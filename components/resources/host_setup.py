@@ -1,8 +1,8 @@
-"""A host made ready for instances: directories, the template unit, keys of the control APIs."""
+"""A host made ready for instances: directories, template unit, control keys, images."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import pulumi
 import pulumi_docker as docker
@@ -19,6 +19,8 @@ class HostSetup(pulumi.ComponentResource):
     ready: pulumi.Output[str]
     """What the set-up said; known once the host is ready."""
     docker_provider: docker.Provider
+    images: Mapping[str, docker.RemoteImage]
+    """Declared reference → the image on the host; pulled where it is not there, never removed."""
 
     def __init__(
         self,
@@ -42,4 +44,14 @@ class HostSetup(pulumi.ComponentResource):
             opts=child,
         )
         self.ready = command.id
+        references = sorted({instance.declared.image for instance in instances})
+        self.images = {
+            reference: docker.RemoteImage(
+                f"{name}/{reference}",
+                name=reference,
+                keep_locally=True,
+                opts=pulumi.ResourceOptions(parent=self, provider=self.docker_provider),
+            )
+            for reference in references
+        }
         self.register_outputs({"ready": self.ready, "host": name})

@@ -1,4 +1,4 @@
-"""A Triton instance: its image, its container, its unit."""
+"""A Triton instance: its container and its unit."""
 
 from __future__ import annotations
 
@@ -35,13 +35,7 @@ class TritonInstance(pulumi.ComponentResource):
         super().__init__("berth:host:TritonInstance", planned.name, None, opts)
         self._planned = planned
         self.setup = setup
-        image = docker.RemoteImage(
-            f"image-{planned.name}",
-            name=planned.declared.image,
-            keep_locally=True,
-            opts=self._child(provider=setup.docker_provider),
-        )
-        made = self._container(image, stack)
+        made = self._container(setup.images[planned.declared.image], stack)
         running = self._unit(made, access)
         template = hashlib.sha256(unit.TEMPLATE.encode()).hexdigest()[:12]
         self.incarnation = pulumi.Output.concat(made.id, "/", template)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from components.providers.gpu_memory import Memory, Process, not_freed, read_memory, risen
-from components.providers.ssh import on_host
+from components.providers.ssh_shared import on_host
 from tests.providers.local_sshd import LocalSshd
 
 CLAIM = 9000

@@ -8,6 +8,7 @@ import signal
 import socket
 import stat
 import subprocess
+import sys
 import threading
 import time
 from collections.abc import Awaitable, Callable, Iterator
@@ -21,7 +22,8 @@ import asyncssh
 import pytest
 
 from components.providers import ssh_connect
-from components.providers.ssh import HostProgramError, Session, on_host
+from components.providers.ssh import HostProgramError, Session, open_session
+from components.providers.ssh_shared import on_host
 from components.providers.ssh_target import SshTarget
 from components.providers.ssh_tunnel import tunnel
 from models.refusal import Refusal
@@ -182,7 +184,7 @@ def test_a_user_without_sudo_is_refused_with_the_sudoers_line(
     sshd: LocalSshd, script: str, cause: str
 ) -> None:
     async def work(session: Session) -> None:
-        demo = Session(replace(session.target, user="demo"), session._connection)
+        demo = Session(replace(session.target, user="demo"), session._connection, session._slots)
         await demo.run("true", doing="a test", as_root=True)
 
     sshd.executable("sudo", f"#!/bin/sh\n{script}\n")
@@ -224,12 +226,50 @@ def test_a_host_that_is_cut_off_is_noticed_by_keepalive(
     assert "broke off while sleeping" in refusal.cause
 
 
-def test_forty_logins_at_once_all_get_in(sshd: LocalSshd) -> None:
+def _by_itself(ssh: dict[str, object]) -> None:
+    async def do() -> None:
+        async with open_session(ssh) as session:
+            await _nothing(session)
+
+    asyncio.run(do())
+
+
+def _over_the_shared_one(ssh: dict[str, object]) -> None:
+    on_host(ssh, _nothing)
+
+
+def test_operations_that_begin_at_once_in_a_fresh_process_meet_in_one_loop(sshd: LocalSshd) -> None:
+    program = f"""
+import threading
+from components.providers.ssh_shared import on_host
+
+async def work(session):
+    await session.run("true", doing="nothing")
+    return id(session._connection)
+
+found = []
+threads = [threading.Thread(target=lambda: found.append(on_host({sshd.ssh!r}, work)))
+           for _ in range(16)]
+[thread.start() for thread in threads]
+[thread.join() for thread in threads]
+print(len(found), len(set(found)))
+"""
+    for _ in range(3):
+        done = subprocess.run(
+            [sys.executable, "-c", program], text=True, capture_output=True, check=False
+        )
+        assert done.stdout == "16 1\n", done.stderr
+
+
+@pytest.mark.parametrize("way", [_by_itself, _over_the_shared_one])
+def test_forty_operations_at_once_all_get_in(
+    sshd: LocalSshd, way: Callable[[dict[str, object]], None]
+) -> None:
     failures: list[Exception] = []
 
     def one() -> None:
         try:
-            on_host(sshd.ssh, _nothing)
+            way(sshd.ssh)
         except Exception as error:  # noqa: BLE001 - shown by the assertion
             failures.append(error)
 
@@ -299,3 +339,27 @@ def test_an_sshd_that_forbids_forwarding_is_refused_with_the_setting(tmp_path: P
 def test_an_ssh_dict_without_the_optional_keys_has_their_defaults() -> None:
     target = SshTarget.of({"address": "h", "host_key": "ssh-ed25519 AAAA"})
     assert (target.port, target.user, target.private_key_file) == (22, "root", None)
+
+
+def test_a_connection_that_was_cut_is_made_anew_for_the_next_operation(tmp_path: Path) -> None:
+    sshd = LocalSshd(tmp_path / "sshd")
+
+    async def cut(session: Session) -> None:
+        session._connection.abort()
+
+    try:
+        on_host(sshd.ssh, cut)
+        on_host(sshd.ssh, _nothing)
+    finally:
+        sshd.stop()
+
+
+def test_operations_of_one_process_share_a_login(sshd: LocalSshd) -> None:
+    seen: list[object] = []
+
+    async def remember(session: Session) -> None:
+        seen.append(session._connection)
+
+    on_host(sshd.ssh, remember)
+    on_host(sshd.ssh, remember)
+    assert seen[0] is seen[1]

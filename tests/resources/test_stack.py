@@ -160,5 +160,5 @@ def test_a_host_stack_without_a_demo_declares_no_model(tmp_path: Path) -> None:
     del sections["demo"]
     recorder, outputs = declared(plan_of(sections), tmp_path)
     assert not recorder.of_type(MODEL)
-    assert len(recorder.of_type(IMAGE)) == 3
+    assert len(recorder.of_type(IMAGE)) == 2  # one on each host
     assert outputs["roles"] == {}

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from typing import TypeVar
 
-from components.providers.ssh import Session, on_host
+from components.providers.ssh import Session
+from components.providers.ssh_shared import on_host
 from components.providers.ssh_tunnel import tunnel
 from components.providers.triton_client import CONTROL_HEADER, TritonClient
 from tests.triton.real_triton import KEY, RealTriton
