@@ -132,4 +132,3 @@ def main(asked: dict[str, Any]) -> dict[str, Any]:
         "weights": weights(data_dir),
         "free_mib": free_mib(data_dir),
     }
-

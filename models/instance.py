@@ -22,6 +22,9 @@ class Instance(Declared):
     """Port of HTTP and its control API, on the host's loopback only."""
     metrics_port: Port
     """Port of the Prometheus metrics, on the host's loopback only."""
+    environment: dict[Annotated[str, Field(pattern=r"^[A-Za-z_][A-Za-z0-9_]*$")], str] = {}
+    """Variables for the server, such as `NCCL_P2P_DISABLE: "1"` on machines without NVLink. No
+    secrets: `docker inspect` shows them."""
     shm_size_mib: MiB = 1024
     """Size of the container's own /dev/shm, in MiB; NCCL without P2P asks for 1 GiB."""
     stop_timeout_s: Seconds = 30

@@ -143,13 +143,13 @@ TABLE = (
         "shared-memory",
         r"[Ss]hared memory|shm|No space left on device",
         "the container's shared memory is used up",
-        "raise the instance's shared memory, then restart {unit}",
+        "raise the instance's `shm_size_mib`",
     ),
     LoadFailure(
         "nccl",
         r"NCCL",
         "the GPUs could not set up their communication",
-        "on machines without NVLink set NCCL_P2P_DISABLE=1 for the instance; see "
+        'on machines without NVLink set `NCCL_P2P_DISABLE: "1"` in the instance\'s `environment`; see '
         "`journalctl -u {unit}`",
     ),
     LoadFailure(

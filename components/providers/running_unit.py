@@ -101,12 +101,16 @@ async def _start(session: Session, unit: str, script: str) -> None:
 
 
 async def _state(session: Session, unit: str) -> str:
-    """`systemctl is-active`; "disabled" for one that would not come back after a boot."""
-    doing = f"asking for {unit}'s state"
-    enabled = await session.run("systemctl", "is-enabled", unit, doing=doing)
-    if enabled.stdout.strip() != "enabled":
-        return "disabled"
-    return (await session.run("systemctl", "is-active", unit, doing=doing)).stdout.strip()
+    """The unit's ActiveState; "disabled" for one that would not come back after a boot."""
+    done = await session.run(
+        "systemctl",
+        "show",
+        "--property=ActiveState,UnitFileState",
+        unit,
+        doing=f"asking for {unit}'s state",
+    )
+    said = dict(line.partition("=")[::2] for line in done.stdout.splitlines())
+    return said.get("ActiveState", "") if said.get("UnitFileState") == "enabled" else "disabled"
 
 
 class RunningUnit(Resource, module="berth", name="RunningUnit"):

@@ -80,6 +80,11 @@ def published_ports(instance: PlannedInstance) -> dict[int, int]:
     return {HTTP: instance.declared.http_port, METRICS: instance.declared.metrics_port}
 
 
+def environment(instance: PlannedInstance) -> list[str]:
+    """The server's declared variables, in a stable order."""
+    return [f"{name}={value}" for name, value in sorted(instance.declared.environment.items())]
+
+
 def labels(instance: PlannedInstance, stack: str) -> dict[str, str]:
     """How Berth knows its own containers again."""
     return {"berth.stack": stack, "berth.instance": instance.name}

@@ -64,6 +64,7 @@ class TritonInstance(pulumi.ComponentResource):
             container.container_name(planned),
             image=image.image_id,
             command=container.command(planned),
+            envs=container.environment(planned),
             device_requests=[
                 docker.ContainerDeviceRequestArgs(
                     driver=request.driver,

@@ -53,5 +53,11 @@ def test_the_control_key_is_mounted_and_in_no_argument() -> None:
     assert mounts["/data/triton/weights"] == "/data/triton/weights"
 
 
+def test_declared_variables_reach_the_server() -> None:
+    set_here = changed("instances/triton@0/environment", {"B": "2", "A": "1"})
+    assert container.environment(plan_of(set_here).instances[0]) == ["A=1", "B=2"]
+    assert container.environment(WIDE) == []
+
+
 def test_http_and_metrics_get_the_declared_ports() -> None:
     assert container.published_ports(WIDE) == {8000: 8010, 8002: 8110}
