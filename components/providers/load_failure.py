@@ -149,8 +149,8 @@ TABLE = (
         "nccl",
         r"NCCL",
         "the GPUs could not set up their communication",
-        'on machines without NVLink set `NCCL_P2P_DISABLE: "1"` in the instance\'s `environment`; see '
-        "`journalctl -u {unit}`",
+        'on machines without NVLink set `NCCL_P2P_DISABLE: "1"` in the instance\'s `environment`; '
+        "see `journalctl -u {unit}`",
     ),
     LoadFailure(
         "stub",
