@@ -6,7 +6,7 @@ SHELL := /bin/bash
 
 BERTH := .venv/bin/berth
 SANDBOX := python3 -m sandbox
-DEV := --name berth-dev --ssh-port 2222 --dir .berth/sandbox
+DEV := --name berth-dev --dir .berth/sandbox
 
 help: ## Show this
 	@sed -n 's/^\([a-z]*\):.*## /\1\t/p' Makefile | expand -t 10
@@ -15,7 +15,7 @@ setup: ## Python environment, Pulumi, local state
 	@tools/setup
 
 up: setup ## From a bare machine to served models, on the sandbox host
-	@$(SANDBOX) up $(DEV)
+	@$(SANDBOX) up $(DEV) --ssh-port 2222
 	@$(BERTH) up dev --fresh-if-changed .berth/sandbox/host_key.pub
 
 down: setup ## Stack and sandbox host gone; caches of what was built stay

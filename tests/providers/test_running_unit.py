@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from pulumi.dynamic import CreateResult, ReadResult, UpdateResult
 
 from components.providers.running_unit import RunningUnitProvider
 from models.refusal import Refusal
@@ -32,13 +33,18 @@ def declared(sshd: LocalSshd, script: str) -> dict[str, Any]:
     return {"ssh": sshd.ssh, "host": "alpha", "unit": "triton@0.service", "script": script}
 
 
+def outs(result: CreateResult | ReadResult | UpdateResult) -> dict[str, Any]:
+    assert result.outs is not None
+    return result.outs
+
+
 def test_a_stopped_unit_is_started_and_then_left_alone(sshd: LocalSshd, state: Path) -> None:
     props = declared(sshd, f"printf '{RUNNING}' > {state}; echo x >> {state}.runs")
     made = PROVIDER.create(props)
-    assert (made.id, made.outs["state"]) == ("alpha:triton@0.service", "active")
+    assert (made.id, outs(made)["state"]) == ("alpha:triton@0.service", "active")
     PROVIDER.create(props)
     assert Path(f"{state}.runs").read_text() == "x\n"
-    assert PROVIDER.read(made.id, made.outs).outs == made.outs
+    assert outs(PROVIDER.read(made.id, outs(made))) == outs(made)
 
 
 @pytest.mark.parametrize(
@@ -59,7 +65,7 @@ def test_a_unit_that_is_stopped_failed_disabled_or_unknown_is_gone(
 
 def test_a_unit_that_restarts_just_now_is_not_gone(sshd: LocalSshd, state: Path) -> None:
     state.write_text("ActiveState=activating\nUnitFileState=enabled\n")
-    assert PROVIDER.read("id", declared(sshd, "true")).outs["state"] == "active"
+    assert outs(PROVIDER.read("id", declared(sshd, "true")))["state"] == "active"
 
 
 def test_a_unit_that_does_not_start_is_refused_with_what_was_said(
@@ -79,4 +85,4 @@ def test_another_script_is_noted_and_another_unit_is_another_resource(sshd: Loca
     assert (noted.changes, noted.replaces) == (True, [])
     moved = PROVIDER.diff("id", props, declared(sshd, "true") | {"unit": "triton@1.service"})
     assert moved.replaces == ["unit"]
-    assert PROVIDER.update("id", props, declared(sshd, "false")).outs["script"] == "false"
+    assert outs(PROVIDER.update("id", props, declared(sshd, "false")))["script"] == "false"
