@@ -1,4 +1,4 @@
-"""Runs tritonserver in its container with a key for its control API (Python ≥ 3.8, stdlib only).
+"""Runs tritonserver in its container with a key for its control API (Python ≥ 3.9, stdlib only).
 
 Triton takes the key on its command line and nowhere else (`--http-restricted-api`), where every
 user of the host could read it in /proc. So this process adds it from a file that only root can
@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import argparse
 import ctypes
+import os
 import signal
 import socket
 import subprocess
@@ -57,6 +58,22 @@ def blank_in_command_line(pid: int, secret: bytes) -> None:
             memory.write(b"*" * len(secret))
 
 
+def wait_for(server: subprocess.Popen[bytes]) -> int:
+    """The server's exit status, negative for a signal.
+
+    As the container's first process it also inherits, and has to reap, what engines leave behind
+    (Ray's daemons, workers whose parent was killed).
+    """
+    while server.poll() is None:
+        try:
+            pid, status = os.wait()
+        except ChildProcessError:
+            break
+        if pid == server.pid:
+            return os.waitstatus_to_exitcode(status)
+    return server.returncode if server.returncode is not None else 1
+
+
 def main() -> int:
     options = argparse.ArgumentParser(description=__doc__)
     options.add_argument("--control-key-file", required=True, type=Path)
@@ -78,7 +95,7 @@ def main() -> int:
             blank_in_command_line(server.pid, key.encode())
         except (OSError, ValueError) as error:
             print(f"the control key stays visible to `ps` here: {error}", file=sys.stderr)
-    status = server.wait()
+    status = wait_for(server)
     return status if status >= 0 else 128 - status
 
 
