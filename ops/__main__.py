@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -39,7 +40,7 @@ def up(
     ] = None,
 ) -> None:
     """Bring a stack up, then show what runs and let each role answer once."""
-    project = project_directory()
+    project = _project()
     driven = Stack(project, stack)
     driven.prepare()
     if fresh_if_changed is not None:
@@ -56,31 +57,31 @@ def up(
 @app.command()
 def preview(stack: StackName = "dev") -> None:
     """Show what `up` would change, judged by the policy pack."""
-    raise typer.Exit(Stack(project_directory(), stack).preview())
+    raise typer.Exit(Stack(_project(), stack).preview())
 
 
 @app.command()
 def down(stack: StackName = "dev") -> None:
     """Take a stack down and forget it."""
-    raise typer.Exit(Stack(project_directory(), stack).down())
+    raise typer.Exit(Stack(_project(), stack).down())
 
 
 @app.command()
 def forget(stack: StackName) -> None:
     """Forget a stack whose host is gone for good. Nothing is deleted on any host."""
-    raise typer.Exit(Stack(project_directory(), stack).forget())
+    raise typer.Exit(Stack(_project(), stack).forget())
 
 
 @app.command()
 def outputs(stack: StackName = "dev") -> None:
     """Print a stack's outputs as JSON, and nothing else, on standard output."""
-    raise typer.Exit(Stack(project_directory(), stack).outputs())
+    raise typer.Exit(Stack(_project(), stack).outputs())
 
 
 @app.command()
 def status(stack: StackName = "dev") -> None:
     """Show what really runs; exit status 1 when something declared does not."""
-    project = project_directory()
+    project = _project()
     raise typer.Exit(0 if _show(project, load_plan(project, stack)) else 1)
 
 
@@ -91,7 +92,7 @@ def ask(
     stack: StackOption = "dev",
 ) -> None:
     """Let a role answer."""
-    project = project_directory()
+    project = _project()
     plan = load_plan(project, stack)
     if role not in plan.roles:
         raise Refusal(
@@ -104,6 +105,13 @@ def ask(
 def reference() -> None:
     """Print the reference of all that can be declared (docs/reference.md)."""
     typer.echo(written_reference(), nl=False)
+
+
+def _project() -> Path:
+    """The project that the working directory is in; what it declares is relative to it."""
+    project = project_directory()
+    os.chdir(project)
+    return project
 
 
 def _show(project: Path, plan: Plan) -> bool:
