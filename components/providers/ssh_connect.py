@@ -18,7 +18,7 @@ from asyncssh.public_key import get_default_public_key_algs
 from components.providers import ssh_refusals
 from components.providers.ssh_target import SshTarget
 
-CONNECT_TIMEOUT_S = 15.0
+CONNECT_TIMEOUT_S = 10.0
 """Bound on everything until the login, waiting for a turn and retries included, in seconds."""
 KEEPALIVE_S = 5.0
 KEEPALIVES_MISSED = 3
