@@ -49,11 +49,9 @@ class TritonInstance(pulumi.ComponentResource):
             }
         )
 
-    def _child(self, **options: object) -> pulumi.ResourceOptions:
-        return pulumi.ResourceOptions.merge(
-            pulumi.ResourceOptions(parent=self, depends_on=[self.setup]),
-            pulumi.ResourceOptions(**options),  # type: ignore[arg-type]
-        )
+    def _child(self, special: pulumi.ResourceOptions) -> pulumi.ResourceOptions:
+        common = pulumi.ResourceOptions(parent=self, depends_on=[self.setup])
+        return pulumi.ResourceOptions.merge(common, special)
 
     def _container(self, image: docker.RemoteImage, stack: str) -> docker.Container:
         """Made, not started: starting and stopping is the unit's."""
@@ -99,7 +97,7 @@ class TritonInstance(pulumi.ComponentResource):
             capabilities=docker.ContainerCapabilitiesArgs(drops=["ALL"]),
             security_opts=["no-new-privileges:true"],
             destroy_grace_seconds=planned.declared.stop_timeout_s,
-            opts=self._child(provider=self.setup.docker_provider),
+            opts=self._child(pulumi.ResourceOptions(provider=self.setup.docker_provider)),
         )
 
     def _unit(self, made: docker.Container, access: HostAccess) -> RunningUnit:
@@ -125,7 +123,7 @@ class TritonInstance(pulumi.ComponentResource):
             triggers=[made.id, unit.TEMPLATE],
             logging=Logging.NONE,
             add_previous_output_in_env=False,
-            opts=self._child(delete_before_replace=True),
+            opts=self._child(pulumi.ResourceOptions(delete_before_replace=True)),
         )
         return RunningUnit(
             planned.unit,
@@ -133,5 +131,5 @@ class TritonInstance(pulumi.ComponentResource):
             host=planned.host_name,
             unit=planned.unit,
             script=script,
-            opts=self._child(depends_on=[installed]),
+            opts=self._child(pulumi.ResourceOptions(depends_on=[installed])),
         )
