@@ -40,6 +40,11 @@ def stack_sections(project: Path, stack: str) -> dict[str, Any]:
     return {key.removeprefix(PREFIX): config[key] for key in config if key.startswith(PREFIX)}
 
 
+def stack_names(project: Path) -> list[str]:
+    """The stacks that have a config here, sorted."""
+    return sorted(path.name.split(".")[1] for path in project.glob("Pulumi.*.yaml"))
+
+
 def load_catalog(directory: Path, names: Iterable[str]) -> dict[str, CatalogModel]:
     """The named catalog entries, each from `<name>.yaml`.
 

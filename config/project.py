@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from config.files import PREFIX, catalog_names, load_catalog, stack_sections
+from config.files import PREFIX, catalog_names, load_catalog, stack_names, stack_sections
 from models.plan import Plan
 from models.planning import make_plan
 from models.refusal import Refusal
@@ -44,11 +44,10 @@ def load_plan(project: Path, stack: str, sections: dict[str, Any] | None = None)
 
 def _host_stack(project: Path, name: str) -> StackConfig:
     if not (project / f"Pulumi.{name}.yaml").is_file():
-        known = sorted(path.name.split(".")[1] for path in project.glob("Pulumi.*.yaml"))
         raise Refusal(
             f"no config of a stack `{name}`",
             consequence="Nothing says where this demo's models would run.",
-            fix=f"name a stack that sets up hosts; there are: {', '.join(known)}.",
+            fix=f"name a stack that sets up hosts; there are: {', '.join(stack_names(project))}.",
             at="berth:host_stack",
         )
     config = parse(StackConfig, stack_sections(project, name), f"Pulumi.{name}.yaml: {PREFIX}")

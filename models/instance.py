@@ -8,6 +8,9 @@ from pydantic import Field
 
 from models.scalars import Declared, GpuUuid, MiB, Name, Port, Seconds
 
+CONTROL_HEADER = "X-Berth-Control"
+"""Header that opens Triton's restricted APIs (`--http-restricted-api`)."""
+
 
 class Instance(Declared):
     """A Triton server in EXPLICIT model control. Narrow with one GPU, wide with several."""

@@ -112,6 +112,14 @@ class Plan:
     placements: tuple[Placement, ...]
     roles: Mapping[str, Placement]
 
+    def instances_on(self, host: str) -> tuple[PlannedInstance, ...]:
+        """The instances that run on a host."""
+        return tuple(instance for instance in self.instances if instance.host_name == host)
+
+    def placements_on(self, host: str) -> tuple[Placement, ...]:
+        """The loads that a host carries."""
+        return tuple(load for load in self.placements if load.instance.host_name == host)
+
     @property
     def gpu_names(self) -> dict[str, str]:
         """UUID → `GPU <index>`, for messages."""

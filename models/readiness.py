@@ -152,8 +152,8 @@ def _gpus(host: Host, gpus: GpuFacts) -> Iterator[Refusal]:
 def missing_weights(plan: Plan, host_name: str, facts: HostFacts) -> Iterator[Refusal]:
     """Models that this host cannot load. The others can be, so this is told, not refused."""
     folder = plan.hosts[host_name].weights
-    here = [p for p in plan.placements if p.instance.host_name == host_name]
-    for model, name in sorted({(p.model, p.catalog.weights) for p in here}):
+    here = plan.placements_on(host_name)
+    for model, name in sorted({(load.model, load.catalog.weights) for load in here}):
         if name not in facts.weights:
             cause = f"no weights at {folder}/{name}"
             known = ", ".join(facts.weights) or "none"
@@ -173,7 +173,7 @@ def missing_weights(plan: Plan, host_name: str, facts: HostFacts) -> Iterator[Re
 
 def _ports(plan: Plan, host_name: str, facts: HostFacts) -> Iterator[Refusal]:
     ours = {c.instance: c.ports for c in facts.docker.containers if c.state == "running"}
-    for instance in (i for i in plan.instances if i.host_name == host_name):
+    for instance in plan.instances_on(host_name):
         declared = instance.declared
         for kind, port in (
             ("http_port", declared.http_port),
@@ -191,7 +191,7 @@ def _ports(plan: Plan, host_name: str, facts: HostFacts) -> Iterator[Refusal]:
 
 
 def _instances(plan: Plan, host_name: str, facts: HostFacts) -> Iterator[Refusal]:
-    needed = sorted({p.instance.unit for p in plan.placements if p.instance.host_name == host_name})
+    needed = sorted({load.instance.unit for load in plan.placements_on(host_name)})
     for unit in needed:
         state = facts.units.get(unit, "not there")
         if state != "active":

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
 
@@ -42,7 +42,6 @@ def up(
     """Bring a stack up, then show what runs and let each role answer once."""
     project = _project()
     driven = Stack(project, stack)
-    driven.prepare()
     if fresh_if_changed is not None:
         forget_if_changed(driven, fresh_if_changed)
     if driven.up() != 0:
@@ -151,10 +150,10 @@ def _ask(project: Path, plan: Plan, roles: Sequence[str], text: str) -> bool:
     return None not in answers.values()
 
 
-def main(run: Callable[[], object] = app) -> None:
+def main() -> None:
     """Run the command; a refusal is printed as it is."""
     try:
-        run()
+        app()
     except Refusal as refusal:
         typer.echo(str(refusal), err=True)
         sys.exit(1)

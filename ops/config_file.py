@@ -11,6 +11,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+from config.files import stack_names
 from models.refusal import Refusal
 
 KEPT_IN_FILE = re.compile(r"^(encryptionsalt|secretsprovider|encryptedkey):", re.MULTILINE)
@@ -35,11 +36,10 @@ def arguments(project: Path, stack: str) -> list[str]:
     try:
         text = declared.read_text()
     except FileNotFoundError:
-        known = ", ".join(sorted(p.name.split(".")[1] for p in project.glob("Pulumi.*.yaml")))
         raise Refusal(
             f"no config of a stack `{stack}`: {declared.name} is not there",
             consequence="Nothing was done.",
-            fix=f"write it, or name one of: {known}.",
+            fix=f"write it, or name one of: {', '.join(stack_names(project))}.",
         ) from None
     copy = scratch(project) / declared.name
     salt = SALT.search(copy.read_text()) if copy.is_file() else None

@@ -11,13 +11,13 @@ from components.providers.readiness import gather_facts
 from components.providers.ssh import Session, open_session
 from components.providers.ssh_tunnel import tunnel
 from components.providers.triton_client import (
-    CONTROL_HEADER,
     ModelState,
     NoAnswer,
     Rejected,
     ServerDown,
     TritonClient,
 )
+from models.instance import CONTROL_HEADER
 from models.plan import Plan, PlannedInstance
 from models.readiness import HostFacts
 from models.refusal import Refusal
@@ -51,7 +51,7 @@ def look(plan: Plan, ssh: Mapping[str, dict[str, Any]]) -> dict[str, LiveHost]:
 
 
 async def _host(plan: Plan, name: str, ssh: Mapping[str, Any]) -> LiveHost:
-    instances = [instance for instance in plan.instances if instance.host_name == name]
+    instances = plan.instances_on(name)
     try:
         async with open_session(ssh) as session:
             facts = await gather_facts(session, plan.hosts[name])

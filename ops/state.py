@@ -18,6 +18,6 @@ def forget_if_changed(stack: Stack, identity: Path) -> None:
     now = hashlib.sha256(identity.read_bytes()).hexdigest()
     if known.is_file() and known.read_text() != now:
         say(f"the host of stack {stack.name} was made anew: its old state is forgotten")
+        stack.prepare()  # A killed run's lock would be in the way.
         stack.forget()
-        stack.prepare()
     known.write_text(now)

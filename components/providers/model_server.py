@@ -14,13 +14,13 @@ from components.providers import ssh_refusals, triton_refusals
 from components.providers.ssh import Session
 from components.providers.ssh_tunnel import tunnel
 from components.providers.triton_client import (
-    CONTROL_HEADER,
     ModelState,
     NoAnswer,
     Rejected,
     ServerDown,
     TritonClient,
 )
+from models.instance import CONTROL_HEADER
 
 POLL_S = 0.25
 """Pause between two questions while waiting, in seconds."""

@@ -9,8 +9,6 @@ from urllib.parse import quote
 
 import httpx
 
-CONTROL_HEADER = "X-Berth-Control"
-"""Header that opens Triton's restricted APIs (`--http-restricted-api`)."""
 ANSWER_S = 10.0
 """Bound on a call that Triton answers from memory, in seconds."""
 

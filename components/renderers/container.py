@@ -5,12 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from models.host import Host
+from models.instance import CONTROL_HEADER
 from models.plan import PlannedInstance
 
 HTTP, METRICS = 8000, 8002
 """Triton's default ports, inside the container."""
 
-CONTROL_HEADER = "X-Berth-Control"
 CONTROL_APIS = "model-repository,shared-memory,trace,logging"
 SERVE = "/etc/berth/serve_triton.py"
 KEY = "/run/berth/control.key"

@@ -112,7 +112,7 @@ rm -rf /etc/berth {host.data_dir}/.staging
 
 
 def start_instance(instance: PlannedInstance) -> str:
-    """The unit's environment, then the unit enabled and running; `$CONTAINER_NAME` is standard.
+    """The unit's environment, then the unit enabled and running; reads what `preamble` sets.
 
     Containers of the same instance that a killed run left behind are removed: their name differs
     from the one that the unit is given.

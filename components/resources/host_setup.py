@@ -16,8 +16,6 @@ from models.plan import PlannedInstance
 class HostSetup(pulumi.ComponentResource):
     """What all instances of a host share. Destroying it leaves the weights."""
 
-    ready: pulumi.Output[str]
-    """What the set-up said; known once the host is ready."""
     docker_provider: docker.Provider
     images: Mapping[str, docker.RemoteImage]
     """Declared reference → the image on the host; pulled where it is not there, never removed."""
@@ -33,7 +31,7 @@ class HostSetup(pulumi.ComponentResource):
         child = pulumi.ResourceOptions(parent=self)
         self.docker_provider = access.docker(child)
         user = access.host.ssh.user
-        command = Command(
+        Command(
             f"setup-{name}",
             connection=access.connection(),
             create=host_setup.from_stdin(user),
@@ -43,7 +41,6 @@ class HostSetup(pulumi.ComponentResource):
             add_previous_output_in_env=False,
             opts=child,
         )
-        self.ready = command.id
         references = sorted({instance.declared.image for instance in instances})
         self.images = {
             reference: docker.RemoteImage(
@@ -54,4 +51,4 @@ class HostSetup(pulumi.ComponentResource):
             )
             for reference in references
         }
-        self.register_outputs({"ready": self.ready, "host": name})
+        self.register_outputs({"host": name})

@@ -29,8 +29,7 @@ def compose(plan: Plan, project: Path) -> dict[str, object]:
     demo = Demo(plan, access, instances) if plan.demo else None
     if plan.owns_hosts:
         for name, reached in access.items():
-            there = [i for i in plan.instances if i.host_name == name]
-            made: list[pulumi.Resource] = [instances[instance.name] for instance in there]
+            made: list[pulumi.Resource] = [instances[i.name] for i in plan.instances_on(name)]
             HostGuard(name, reached, plan.stack, [*made, demo] if demo else made)
     states = demo.states if demo else {}
     return {
@@ -41,14 +40,7 @@ def compose(plan: Plan, project: Path) -> dict[str, object]:
 
 
 def _instances(plan: Plan, access: Mapping[str, HostAccess]) -> dict[str, TritonInstance]:
-    setups = {
-        name: HostSetup(
-            name,
-            access[name],
-            [instance for instance in plan.instances if instance.host_name == name],
-        )
-        for name in plan.hosts
-    }
+    setups = {name: HostSetup(name, access[name], plan.instances_on(name)) for name in plan.hosts}
     return {
         instance.name: TritonInstance(
             instance, access[instance.host_name], setups[instance.host_name], plan.stack

@@ -8,7 +8,8 @@ from typing import TypeVar
 from components.providers.ssh import Session
 from components.providers.ssh_shared import on_host
 from components.providers.ssh_tunnel import tunnel
-from components.providers.triton_client import CONTROL_HEADER, TritonClient
+from components.providers.triton_client import TritonClient
+from models.instance import CONTROL_HEADER
 from tests.triton.real_triton import KEY, RealTriton
 
 T = TypeVar("T")

@@ -13,7 +13,7 @@ from typing import Any
 
 import httpx
 
-from components.providers.triton_client import CONTROL_HEADER
+from models.instance import CONTROL_HEADER
 from tests.providers.local_sshd import LocalSshd, free_port
 from tests.triton.unpacked import unpacked_tritonserver
 
