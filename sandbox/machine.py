@@ -21,6 +21,11 @@ PACKAGES = {
 }
 """Program that must be there, and the Debian package that brings it."""
 DAEMON_START_SECONDS = 60
+PID_FILES = {
+    "dockerd": Path("/var/run/docker.pid"),
+    "containerd": Path("/var/run/docker/containerd/containerd.pid"),
+}
+"""Program, and where dockerd looks up whether it is running already."""
 
 
 def _works(command: list[str]) -> bool:
@@ -43,6 +48,21 @@ def install_packages() -> None:
             if command is install and done.returncode == 0:
                 return
     raise SandboxError(f"apt-get install failed: {done.stderr.decode().strip()}")
+
+
+def forget_dead_daemons(pid_files: dict[str, Path] = PID_FILES, proc: Path = Path("/proc")) -> None:
+    """Remove each pid file whose process is gone, or whose number another program has now.
+
+    Where /run outlives a boot, a killed daemon leaves its pid file. dockerd asks only whether
+    *some* process has that number: it then waits for a containerd that is not there, and gives up.
+    """
+    for program, file in pid_files.items():
+        try:
+            holder = (proc / file.read_text().strip() / "comm").read_text().strip()
+        except OSError:
+            holder = ""
+        if holder != program:
+            file.unlink(missing_ok=True)
 
 
 def _start_by_service() -> None:
@@ -68,6 +88,7 @@ def start_docker() -> None:
     ways: list[Callable[[], None]] = [_start_by_service, _start_directly]
     with step("starting dockerd"):
         for way in ways:
+            forget_dead_daemons()
             way()
             deadline = time.monotonic() + (10 if way is _start_by_service else DAEMON_START_SECONDS)
             while time.monotonic() < deadline:
