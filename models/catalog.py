@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Annotated, Literal, Self
 
-from pydantic import Field, JsonValue
+from pydantic import Field, JsonValue, model_validator
 
-from models.scalars import Declared, Seconds, Tokens
+from models.scalars import Declared, MiB, ModelName, Seconds, Tokens
 
 # What the catalog says itself or Berth decides: `engine_args` must not contradict it.
 RESERVED_ENGINE_ARGS = frozenset(
@@ -42,13 +42,32 @@ class CatalogModel(Declared):
     max_model_len: Tokens
     """Longest context, prompt and answer together, in tokens."""
     gpu_memory_utilization: float = Field(default=0.90, gt=0, le=1)
-    """Share of each GPU's memory that the engine takes for itself (vLLM's argument)."""
+    """Share of each GPU's memory that the engine takes for itself (vLLM's argument). With
+    `shared_mib` it follows from that."""
+    shared_mib: MiB | None = None
+    """Memory budget on each of its GPUs, in MiB, for a model that may stand beside other such ones
+    if their budgets fit; its engine is told to keep to it. Unset: it has its GPUs to itself."""
+    variant_of: ModelName | None = None
+    """The catalog's model that this is another form of, such as its quantised one: named as a way
+    out where that one does not fit."""
+    config_pbtxt: str | None = None
+    """Triton's model configuration, where the rendered one will not do. It must make one engine:
+    `instance_group [ { count: 1, kind: KIND_MODEL } ]`."""
     engine_args: dict[str, JsonValue] = {}
     """Further engine arguments of vLLM, by their Python names."""
     load_timeout_s: Seconds = 900
     """Bound on a load, until the first answer, in seconds."""
     unload_timeout_s: Seconds = 120
     """Bound on an unload, until the memory is back, in seconds."""
+
+    @model_validator(mode="after")
+    def _one_budget(self) -> Self:
+        if self.shared_mib is not None and "gpu_memory_utilization" in self.model_fields_set:
+            raise ValueError(
+                "`shared_mib` and `gpu_memory_utilization` both say how much memory it takes. "
+                "Keep `shared_mib` for a model that stands beside others, else the other"
+            )
+        return self
 
     @property
     def width(self) -> int:

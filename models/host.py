@@ -6,7 +6,7 @@ from typing import Annotated, Literal, Self
 
 from pydantic import Field, model_validator
 
-from models.scalars import AbsolutePath, Declared, GpuUuid, MiB, Port
+from models.scalars import AbsolutePath, Declared, GpuUuid, MiB, Port, Seconds
 
 HostKey = Annotated[str, Field(pattern=r"^(ssh|ecdsa|sk)-\S+ [A-Za-z0-9+/=]+( .*)?$")]
 
@@ -46,6 +46,15 @@ class Gpu(Declared):
     """Index in `nvidia-smi`, for people only: it may change when a card is added."""
     memory_mib: MiB
     """`memory.total` of `nvidia-smi`, in MiB (an L4: 23034)."""
+    reserved_mib: int | None = Field(default=None, ge=0)
+    """`memory.reserved` of `nvidia-smi`, in MiB: what the driver keeps of it for itself. Unset:
+    2.2 % of the whole, as on an L4."""
+
+    @property
+    def cuda_mib(self) -> int:
+        """What CUDA reports for the device, in MiB: an L4's 23034 are about 22.0 GiB there."""
+        reserved = self.memory_mib * 22 // 1000 if self.reserved_mib is None else self.reserved_mib
+        return self.memory_mib - reserved
 
 
 class Ulimit(Declared):
@@ -57,6 +66,17 @@ class Ulimit(Declared):
     """What processes start with; -1 is unlimited."""
     hard: int = Field(ge=-1)
     """How far they may raise it; -1 is unlimited."""
+
+
+class Restart(Declared):
+    """How a unit whose server ended is started again, and when that is given up."""
+
+    delay_s: Seconds = 2
+    """Pause before a server that ended is started again, in seconds."""
+    burst: int = Field(default=10, ge=0)
+    """How many starts within `within_s` are tried before the unit is left failed."""
+    within_s: int = Field(default=300, ge=0)
+    """The time in which they are counted, in seconds."""
 
 
 class Host(Declared):
@@ -76,6 +96,12 @@ class Host(Declared):
         Ulimit(name="stack", soft=67108864, hard=67108864),
     ]
     """Limits for every instance here; NCCL and Triton ask for these two (NCCL documentation)."""
+
+    image_references: Literal["digest", "tag"] = "digest"
+    """How images must be named here. `digest` (`repository:tag@sha256:…`): what was reviewed is
+    what runs. `tag` is for a host whose images are built on it and have no digest to name."""
+    restart: Restart = Restart()
+    """How units here are restarted."""
 
     @property
     def repository(self) -> str:

@@ -5,13 +5,14 @@ Plain values only, so that preview shows them and policies can judge them.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 
 from models.catalog import CatalogModel
 from models.host import Gpu, Host
 from models.instance import Instance
-from models.overlap import Claim
+from models.overlap import Claim, Room
 
 
 @dataclass(frozen=True)
@@ -78,6 +79,20 @@ class Placement:
         return f"{self.demo}.{self.model}"
 
     @property
+    def claim_name(self) -> str:
+        """Its claim's name in the host's ledger."""
+        return f"{self.owner.rpartition('/')[0]}/{self.entry}/{self.instance.name}"
+
+    @property
+    def gpu_memory_utilization(self) -> float:
+        """The share of its GPUs that its engine is told to take (vLLM's argument)."""
+        if self.catalog.shared_mib is None:
+            return self.catalog.gpu_memory_utilization
+        smallest = min(gpu.cuda_mib for gpu in self.instance.gpus)
+        # Rounded down, so that the engine stays within the budget.
+        return min(1.0, int(self.catalog.shared_mib / smallest * 10_000) / 10_000)
+
+    @property
     def endpoint(self) -> str:
         """The model itself, on its host's loopback."""
         return f"{self.instance.endpoint}/v2/models/{self.entry}"
@@ -90,8 +105,11 @@ class Placement:
             Claim(
                 host=self.instance.host_name,
                 gpu=gpu.uuid,
+                name=self.claim_name,
                 owner=owner,
-                mib=int(gpu.memory_mib * self.catalog.gpu_memory_utilization),
+                mib=self.catalog.shared_mib
+                or math.ceil(gpu.cuda_mib * self.catalog.gpu_memory_utilization),
+                shared=self.catalog.shared_mib is not None,
             )
             for gpu in self.instance.gpus
         )
@@ -121,9 +139,13 @@ class Plan:
         return tuple(load for load in self.placements if load.instance.host_name == host)
 
     @property
-    def gpu_names(self) -> dict[str, str]:
-        """UUID → `GPU <index>`, for messages."""
-        return {gpu.uuid: f"GPU {gpu.index}" for host in self.hosts.values() for gpu in host.gpus}
+    def rooms(self) -> dict[tuple[str, str], Room]:
+        """What each GPU has to give as declared: nobody else on it."""
+        return {
+            (name, gpu.uuid): Room(gpu.index, gpu.cuda_mib)
+            for name, host in self.hosts.items()
+            for gpu in host.gpus
+        }
 
     @property
     def claims(self) -> tuple[Claim, ...]:

@@ -76,7 +76,7 @@ def make_plan(
         placements=tuple(placements),
         roles=roles,
     )
-    refusals += overlaps(plan.claims, plan.gpu_names)
+    refusals += [overlap.refusal() for overlap in overlaps(plan.claims, plan.rooms)]
     if refusals:
         raise Refusals(refusals)
     return plan

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Self
+from typing import Annotated, Literal, Self
 
 from pydantic import Field, model_validator
 
@@ -25,6 +25,9 @@ class StackConfig(Declared):
     """Servers on them. The name is the unit's, so it is unique across the stack's hosts."""
     host_stack: Annotated[str, Field(pattern=r"^[A-Za-z0-9._-]+$")] | None = None
     """The stack that set up the hosts this demo uses: its `Pulumi.<host_stack>.yaml` is read."""
+    inventory: Literal["live", "recorded"] = "live"
+    """Where a preview learns of the hosts: from themselves, or from `inventory/<host>.json`, which
+    `berth discover HOST` writes. Whatever changes a host asks it itself."""
     demo: Demo | None = None
     """The demo that this stack serves."""
 

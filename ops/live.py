@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from components.providers.readiness import gather_facts
-from components.providers.ssh import Session, open_session
+from components.providers.ssh import Completed, Session, open_session
 from components.providers.ssh_tunnel import tunnel
 from components.providers.triton_client import (
     ModelState,
@@ -63,9 +63,7 @@ async def _host(plan: Plan, name: str, ssh: Mapping[str, Any]) -> LiveHost:
 
 
 async def _instance(session: Session, instance: PlannedInstance) -> LiveInstance:
-    key = await session.run(
-        "cat", instance.control_key_file, doing="reading the control key", as_root=True
-    )
+    key = await _key(session, instance)
     if key.status != 0:
         return LiveInstance({}, "not set up")
     if not await session.listens(instance.declared.http_port):
@@ -78,6 +76,12 @@ async def _instance(session: Session, instance: PlannedInstance) -> LiveInstance
             return LiveInstance({}, str(error))
 
 
+async def _key(session: Session, instance: PlannedInstance) -> Completed:
+    return await session.run(
+        "cat", instance.control_key_file, doing="reading the control key", as_root=True
+    )
+
+
 async def ask(ssh: Mapping[str, Any], instance: PlannedInstance, model: str, text: str,
               parameters: Mapping[str, Any], timeout_s: float) -> str:  # fmt: skip
     """One answer of a model, through the host's SSH.
@@ -86,9 +90,8 @@ async def ask(ssh: Mapping[str, Any], instance: PlannedInstance, model: str, tex
         Refusal: if the host cannot be reached.
         ServerDown, NoAnswer, Rejected: as the server does.
     """
-    async with (
-        open_session(ssh) as session,
-        tunnel(session, instance.declared.http_port, {}) as http,
-    ):
-        answer = await TritonClient(http).generate(model, text, parameters, timeout_s=timeout_s)
+    async with open_session(ssh) as session:
+        headers = {CONTROL_HEADER: (await _key(session, instance)).stdout.strip()}
+        async with tunnel(session, instance.declared.http_port, headers) as http:
+            answer = await TritonClient(http).generate(model, text, parameters, timeout_s=timeout_s)
     return str(answer["text_output"])

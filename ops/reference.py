@@ -9,8 +9,8 @@ from pydantic.fields import FieldInfo
 
 from models.catalog import CatalogModel
 from models.demo import Demo, Role
-from models.host import Gpu, Host, SshAccess, Ulimit
-from models.instance import Instance
+from models.host import Gpu, Host, Restart, SshAccess, Ulimit
+from models.instance import Instance, Mount
 from models.stack import StackConfig
 
 PARTS: tuple[tuple[str, type[BaseModel]], ...] = (
@@ -19,7 +19,9 @@ PARTS: tuple[tuple[str, type[BaseModel]], ...] = (
     ("Its SSH access: `ssh`", SshAccess),
     ("A GPU: `gpus[]`", Gpu),
     ("A resource limit: `ulimits[]`", Ulimit),
+    ("How units are restarted: `restart`", Restart),
     ("An instance: `berth:instances.triton@<id>`", Instance),
+    ("A further directory of an instance: `mounts[]`", Mount),
     ("A demo: `berth:demo`", Demo),
     ("A role: `berth:demo.roles.<name>`", Role),
     ("A model: `catalog/<name>.yaml`", CatalogModel),
@@ -50,6 +52,8 @@ def _default(field: FieldInfo) -> str:
     if field.default is None:
         return "–"
     value = field.default
+    if isinstance(value, BaseModel):
+        value = value.model_dump()
     if isinstance(value, list):
         value = [item.model_dump() if isinstance(item, BaseModel) else item for item in value]
     return f"`{json.dumps(value)}`"

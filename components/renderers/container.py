@@ -1,17 +1,20 @@
-"""An instance's container: pinned to its GPUs by UUID, nothing open beyond the host's loopback."""
+"""An instance's container: pinned to its GPUs by UUID, open on loopback unless declared otherwise."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
 from models.host import Host
-from models.instance import CONTROL_HEADER
+from models.instance import CONTROL_HEADER, LOOPBACK, Mount
 from models.plan import PlannedInstance
 
 HTTP, METRICS = 8000, 8002
 """Triton's default ports, inside the container."""
 
 CONTROL_APIS = "model-repository,shared-memory,trace,logging"
+ALL_APIS = f"health,metadata,inference,model-config,statistics,{CONTROL_APIS}"
+"""The groups of `--http-restricted-api`."""
+EVERYWHERE = "0.0.0.0"  # noqa: S104 - declared by a person, and judged
 SERVE = "/etc/berth/serve_triton.py"
 KEY = "/run/berth/control.key"
 
@@ -23,6 +26,18 @@ class DeviceRequest:
     driver: str
     device_ids: tuple[str, ...]
     capabilities: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class PublishedPort:
+    """A port of the container, open on the host."""
+
+    address: str
+    """The host's, on which it is open."""
+    port: int
+    """On the host."""
+    inside: int
+    """In the container."""
 
 
 def container_name(instance: PlannedInstance) -> str:
@@ -44,7 +59,7 @@ def command(instance: PlannedInstance) -> list[str]:
         SERVE,
         f"--control-key-file={KEY}",
         f"--control-header={CONTROL_HEADER}",
-        f"--control-apis={CONTROL_APIS}",
+        f"--control-apis={ALL_APIS if instance.declared.keyed_apis == 'all' else CONTROL_APIS}",
         "--",
         "tritonserver",
         f"--model-repository={instance.host.repository}",
@@ -60,24 +75,32 @@ def command(instance: PlannedInstance) -> list[str]:
     ]
 
 
-def read_only_mounts(instance: PlannedInstance) -> dict[str, str]:
-    """Path in the container → path on the host; all read-only.
+def mounts(instance: PlannedInstance) -> list[Mount]:
+    """What the server sees of the host's files.
 
-    Read-only, because Triton's Python backend writes `__pycache__` into an entry, which makes the
-    next load a real reload.
+    Berth's own are read-only: Triton's Python backend writes `__pycache__` into an entry, which
+    makes the next load a real reload.
     """
     host = instance.host
-    return {
+    own = {
         host.repository: host.repository,
         host.weights: host.weights,
         SERVE: SERVE,
         KEY: instance.control_key_file,
     }
+    ours = [Mount(source=on_host, target=inside) for inside, on_host in own.items()]
+    return [*ours, *instance.declared.mounts]
 
 
-def published_ports(instance: PlannedInstance) -> dict[int, int]:
-    """Port in the container → port on the host's loopback."""
-    return {HTTP: instance.declared.http_port, METRICS: instance.declared.metrics_port}
+def published_ports(instance: PlannedInstance) -> list[PublishedPort]:
+    """Metrics have no key in Triton, so they stay on loopback wherever HTTP is open."""
+    declared = instance.declared
+    # Berth itself comes through the host's loopback, which 0.0.0.0 holds already.
+    listening = [EVERYWHERE] if declared.listen == EVERYWHERE else [LOOPBACK, declared.listen]
+    return [
+        *(PublishedPort(on, declared.http_port, HTTP) for on in dict.fromkeys(listening)),
+        PublishedPort(LOOPBACK, declared.metrics_port, METRICS),
+    ]
 
 
 def environment(instance: PlannedInstance) -> list[str]:

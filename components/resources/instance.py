@@ -72,13 +72,18 @@ class TritonInstance(pulumi.ComponentResource):
             ],
             mounts=[
                 docker.ContainerMountArgs(
-                    type="bind", target=inside, source=on_host, read_only=True
+                    type="bind",
+                    target=mount.target,
+                    source=mount.source,
+                    read_only=mount.read_only,
                 )
-                for inside, on_host in container.read_only_mounts(planned).items()
+                for mount in container.mounts(planned)
             ],
             ports=[
-                docker.ContainerPortArgs(internal=inside, external=outside, ip="127.0.0.1")
-                for inside, outside in container.published_ports(planned).items()
+                docker.ContainerPortArgs(
+                    internal=published.inside, external=published.port, ip=published.address
+                )
+                for published in container.published_ports(planned)
             ],
             labels=[
                 docker.ContainerLabelArgs(label=label, value=value)

@@ -23,6 +23,7 @@ def claims(resources: Iterable[tuple[str, Mapping[str, Any]]]) -> list[Claim]:
         Claim(
             host=str(props["host"]),
             gpu=str(gpu),
+            name=str(props["owner"]),
             owner=str(props["owner"]),
             mib=int(props["claim_mib"]),
         )
@@ -35,8 +36,8 @@ def claims(resources: Iterable[tuple[str, Mapping[str, Any]]]) -> list[Claim]:
 def validate(args: StackValidationArgs, report: ReportViolation) -> None:
     """Report each GPU that more than one model claims."""
     resources = [(resource.resource_type, resource.props) for resource in args.resources]
-    for refusal in overlaps(claims(resources)):
-        report(str(refusal), None)
+    for overlap in overlaps(claims(resources)):
+        report(str(overlap.refusal()), None)
 
 
 gpu_overlap = StackValidationPolicy(

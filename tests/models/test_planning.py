@@ -31,7 +31,7 @@ def test_a_repository_entry_is_named_after_its_demo() -> None:
 
 def test_a_load_claims_its_share_of_each_of_its_gpus() -> None:
     claims = plan_of(SECTIONS).roles["architect"].claims
-    assert [(claim.gpu, claim.mib) for claim in claims] == [(G0, 20730), (G1, 20730)]
+    assert [(claim.gpu, claim.mib) for claim in claims] == [(G0, 20276), (G1, 20276)]
 
 
 def test_a_gpu_that_no_host_has_is_refused() -> None:
@@ -102,5 +102,5 @@ def test_an_engine_argument_that_berth_renders_itself_is_refused() -> None:
 def test_two_models_on_one_gpu_are_refused_with_both_owners() -> None:
     text = refusal("demo/roles/guard", {"model": "small", "instance": "triton@0"})
     assert f"GPU 0 ({G0}) is claimed by" in text
-    assert "architect+worker (big on triton@wide-01) (20730 MiB)" in text
-    assert "guard (small on triton@0) (11517 MiB)" in text
+    assert "architect+worker (big on triton@wide-01): 20276 MiB" in text
+    assert "guard (small on triton@0): 11264 MiB" in text

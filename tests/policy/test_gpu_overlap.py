@@ -26,7 +26,7 @@ def violations(*resources: SimpleNamespace) -> list[str]:
 
 def test_two_models_on_one_gpu_are_a_violation_that_names_both() -> None:
     (message,) = violations(model("architect", "GPU-0", "GPU-1"), model("sentry", "GPU-1"))
-    assert "GPU-1 is claimed by architect (20730 MiB) and sentry (20730 MiB)" in message
+    assert "GPU-1 is claimed by architect: 20730 MiB and by sentry: 20730 MiB" in message
     assert "Fix: " in message
 
 

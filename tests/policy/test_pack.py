@@ -61,7 +61,7 @@ def test_an_overlap_fails_the_preview_and_names_both_owners(tmp_path: Path) -> N
     status, said = preview(tmp_path, {"one": ["GPU-0", "GPU-1"], "other": ["GPU-1"]})
     assert status != 0
     assert "gpu-overlap" in said
-    assert "GPU-1 is claimed by test: one (20730 MiB) and test: other (20730 MiB)" in said
+    assert "GPU-1 is claimed by test: one: 20730 MiB and by test: other: 20730 MiB" in said
     assert "Fix: " in said
 
 

@@ -60,3 +60,19 @@ def test_the_digest_changes_with_what_makes_the_engine_and_with_nothing_else() -
     patient = plan_of(SECTIONS, small=CATALOG["small"] | {"load_timeout_s": 5}).roles["sentry"]
     assert entry.digest(longer) != entry.digest(SMALL)
     assert entry.digest(patient) == entry.digest(SMALL)
+
+
+def test_a_shared_model_is_told_to_keep_to_its_budget() -> None:
+    without = {k: v for k, v in CATALOG["small"].items() if k != "gpu_memory_utilization"}
+    shared = plan_of(SECTIONS, small=without | {"shared_mib": 14720}).roles["sentry"]
+    args = json.loads(entry.entry_files(shared)["1/model.json"])
+    (gpu,) = shared.instance.gpus
+    assert 14715 < args["gpu_memory_utilization"] * gpu.cuda_mib <= 14720
+
+
+def test_a_configuration_of_ones_own_is_taken_as_it_is_with_the_digest_added() -> None:
+    own = 'backend: "vllm"\ninstance_group [ { kind: KIND_GPU } ]'
+    placement = plan_of(SECTIONS, small=CATALOG["small"] | {"config_pbtxt": own}).roles["sentry"]
+    text = entry.entry_files(placement)["config.pbtxt"]
+    assert f'\n{own}\nparameters {{ key: "berth_digest"' in text
+    assert entry.digest(placement) != entry.digest(SMALL)
