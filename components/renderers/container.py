@@ -1,4 +1,4 @@
-"""An instance's container: pinned to its GPUs by UUID, open on loopback unless declared otherwise."""
+"""An instance's container: pinned to its GPUs, open on loopback unless declared otherwise."""
 
 from __future__ import annotations
 
