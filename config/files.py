@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
@@ -55,6 +56,15 @@ def load_catalog(directory: Path, names: Iterable[str]) -> dict[str, CatalogMode
         for name in names
         if (directory / f"{name}.yaml").is_file()
     }
+
+
+def readable_catalog(directory: Path) -> dict[str, CatalogModel]:
+    """Every entry that can be read. One that is broken and not used is nobody's trouble now."""
+    found = {}
+    for path in sorted(directory.glob("*.yaml")):
+        with contextlib.suppress(Refusal):
+            found |= load_catalog(directory, [path.stem])
+    return found
 
 
 def catalog_names(directory: Path) -> list[str]:

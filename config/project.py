@@ -5,7 +5,14 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from config.files import PREFIX, catalog_names, load_catalog, stack_names, stack_sections
+from config.files import (
+    PREFIX,
+    catalog_names,
+    load_catalog,
+    readable_catalog,
+    stack_names,
+    stack_sections,
+)
 from models.plan import Plan
 from models.planning import make_plan
 from models.refusal import Refusal
@@ -36,7 +43,7 @@ def load_plan(project: Path, stack: str, sections: dict[str, Any] | None = None)
     return make_plan(
         stack,
         config,
-        load_catalog(directory, sorted(wanted)),
+        readable_catalog(directory) | load_catalog(directory, sorted(wanted)),
         known_models=catalog_names(directory),
         host_stack=host_stack,
     )

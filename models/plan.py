@@ -129,6 +129,8 @@ class Plan:
     demo: str | None
     placements: tuple[Placement, ...]
     roles: Mapping[str, Placement]
+    catalog: Mapping[str, CatalogModel]
+    """Every model of the catalog that can be read, by name."""
 
     def instances_on(self, host: str) -> tuple[PlannedInstance, ...]:
         """The instances that run on a host."""

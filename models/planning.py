@@ -33,7 +33,8 @@ def make_plan(
     Args:
         stack: its name.
         config: its sections.
-        catalog: the entries that its roles name, as far as they are there.
+        catalog: the entries that its roles name, as far as they are there; others beside them are
+            what a refusal may name as a way out.
         known_models: the names of all catalog entries, for messages.
         host_stack: the sections of `config.host_stack`, where that is set.
         project: the Pulumi project, for owners' names.
@@ -75,6 +76,7 @@ def make_plan(
         demo=config.demo.name if config.demo else None,
         placements=tuple(placements),
         roles=roles,
+        catalog=catalog,
     )
     refusals += [overlap.refusal() for overlap in overlaps(plan.claims, plan.rooms)]
     if refusals:
