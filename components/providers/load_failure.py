@@ -78,7 +78,7 @@ TABLE = (
         r"No module named 'ray'|[Rr]ay is not installed|import Ray"
         r"|\b[Rr]ay\b.*(not available|is required)",
         "the engine's image holds no Ray, which a model on several GPUs needs in Triton",
-        "take an image with Ray, or set the catalog entry's `executor: mp` and try it",
+        "take an image that holds Ray (releases/images.csv and triton.csv say which are known to)",
     ),
     LoadFailure(
         "needs-ray",

@@ -1,0 +1,42 @@
+"""What a release train has against a plan: a refusal, or a warning that names what settles it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from models.refusal import Refusal
+from models.releases.held import is_monthly
+
+UNTOUCHED = "Nothing was touched."
+
+
+@dataclass(frozen=True)
+class Finding:
+    """Something that stands, or may stand, against a plan."""
+
+    refusal: Refusal
+    certain: bool
+    """Whether it cannot work (refuse), rather than that nobody knows (warn, and go on)."""
+
+
+def nothing_known(image: str, at: str) -> Finding:
+    """No table says what `image` holds."""
+    if is_monthly(image):
+        fix = "add the release's row to releases/triton.csv (docs/releases.md)."
+    else:
+        fix = "write repository:tag@sha256:… in place of a digest alone, or add a row for the "
+        fix += "image to releases/images.csv (docs/releases.md)."
+    return Finding(
+        Refusal(
+            f"nothing says what the image {image} holds",
+            consequence="Whether it can run what is planned on it, on this driver, is not known.",
+            fix=fix,
+            at=at,
+        ),
+        certain=False,
+    )
+
+
+def asked_of_image(image: str, python: str) -> str:
+    """The command with which a person asks an image, in its own Python. It needs no GPU."""
+    return f"`docker run --rm --entrypoint python3 {image} -c '{python}'`"
