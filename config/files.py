@@ -60,7 +60,7 @@ def load_catalog(directory: Path, names: Iterable[str]) -> dict[str, CatalogMode
 
 def readable_catalog(directory: Path) -> dict[str, CatalogModel]:
     """Every entry that can be read. One that is broken and not used is nobody's trouble now."""
-    found = {}
+    found: dict[str, CatalogModel] = {}
     for path in sorted(directory.glob("*.yaml")):
         with contextlib.suppress(Refusal):
             found |= load_catalog(directory, [path.stem])

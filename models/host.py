@@ -6,6 +6,7 @@ from typing import Annotated, Literal, Self
 
 from pydantic import Field, model_validator
 
+from models.memory import cuda_mib
 from models.scalars import AbsolutePath, Declared, GpuUuid, MiB, Port, Seconds
 
 HostKey = Annotated[str, Field(pattern=r"^(ssh|ecdsa|sk)-\S+ [A-Za-z0-9+/=]+( .*)?$")]
@@ -48,13 +49,12 @@ class Gpu(Declared):
     """`memory.total` of `nvidia-smi`, in MiB (an L4: 23034)."""
     reserved_mib: int | None = Field(default=None, ge=0)
     """`memory.reserved` of `nvidia-smi`, in MiB: what the driver keeps of it for itself. Unset:
-    2.2 % of the whole, as on an L4."""
+    in proportion to an L4's 469."""
 
     @property
     def cuda_mib(self) -> int:
         """What CUDA reports for the device, in MiB: an L4's 23034 are about 22.0 GiB there."""
-        reserved = self.memory_mib * 22 // 1000 if self.reserved_mib is None else self.reserved_mib
-        return self.memory_mib - reserved
+        return cuda_mib(self.memory_mib, self.reserved_mib)
 
 
 class Ulimit(Declared):
