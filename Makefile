@@ -37,7 +37,7 @@ lint: setup ## ruff and mypy
 	@.venv/bin/mypy
 
 unit: setup ## Fast tests: no Docker, no Triton
-	@tools/test -q -m 'not triton and not sandbox and not toolchain'
+	@tools/test -q -m 'not triton and not sandbox and not toolchain and not races'
 
 test: setup lint ## Everything, on a sandbox host of its own
 	@tools/test

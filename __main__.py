@@ -1,4 +1,4 @@
-"""Berth's Pulumi program: load the config, check the host, compose, export."""
+"""Berth's Pulumi program: load the config, learn of the hosts, judge, compose, export."""
 
 from __future__ import annotations
 
@@ -6,20 +6,25 @@ from pathlib import Path
 
 import pulumi
 
-from components.providers.readiness import check_hosts
+from components.resources.hosts_seen import hosts_seen
+from components.resources.judged import of_plan
+from components.resources.known import Known
 from components.resources.stack import compose
+from components.resources.verdict import pass_or_refuse
 from config.project import load_plan
-from config.pulumi_config import sections
-from config.ssh_keys import ssh_of_hosts
+from config.pulumi_config import plain, sections
+from config.releases import load_releases
 from models.refusal import Refusal
 
 PROJECT = Path.cwd()
 
 try:
     plan = load_plan(PROJECT, pulumi.get_stack(), sections())
-    for warning in check_hosts(plan, ssh_of_hosts(PROJECT, plan.hosts)):
-        pulumi.log.warn(str(warning))
-    outputs = compose(plan, PROJECT)
+    seen = hosts_seen(plan, PROJECT, preview=pulumi.runtime.is_dry_run())
+    judged = of_plan(plan, seen.inventories, load_releases(PROJECT), plain())
+    pass_or_refuse(plan, judged, seen)
+    Known(judged)
+    outputs = compose(plan, PROJECT, asked=seen.asked)
 except Refusal as refusal:
     raise pulumi.RunError(str(refusal)) from None
 

@@ -10,14 +10,20 @@ from models.host import Host, SshAccess
 from models.refusal import Refusal
 
 
-def host_key(project: Path, host_name: str, ssh: SshAccess) -> str:
-    """The host's public key line, from the declaration or the file it names."""
+def host_key(project: Path, host_name: str, ssh: SshAccess, *, needed: bool = True) -> str:
+    """The host's public key line, from the declaration or the file it names.
+
+    Args:
+        needed: False where nobody is to be asked: then a file that is not here is an empty key.
+    """
     if ssh.host_key is not None:
         return ssh.host_key
     path = project / str(ssh.host_key_file)
     try:
         lines = [line.strip() for line in path.read_text().splitlines() if line.strip()]
     except OSError as error:
+        if not needed:
+            return ""
         raise Refusal(
             f"{ssh.host_key_file}: {error.strerror}",
             consequence="The host's key could not be checked, so nothing was connected.",
@@ -40,11 +46,13 @@ def private_key_path(project: Path, ssh: SshAccess) -> Path | None:
     return project / Path(ssh.private_key_file).expanduser()
 
 
-def private_key(project: Path, host_name: str, ssh: SshAccess) -> str | None:
-    """Our private key's content; None when the SSH agent holds it."""
+def private_key(
+    project: Path, host_name: str, ssh: SshAccess, *, needed: bool = True
+) -> str | None:
+    """Our private key's content; None when the SSH agent holds it, or it is not here nor needed."""
     path = private_key_path(project, ssh)
     if path is None:
-        if "SSH_AUTH_SOCK" not in os.environ:
+        if needed and "SSH_AUTH_SOCK" not in os.environ:
             raise Refusal(
                 "no `private_key_file`, and no SSH agent runs here",
                 consequence="Nothing could log in to the host.",
@@ -55,6 +63,8 @@ def private_key(project: Path, host_name: str, ssh: SshAccess) -> str | None:
     try:
         return path.read_text()
     except OSError as error:
+        if not needed:
+            return None
         raise Refusal(
             f"{ssh.private_key_file}: {error.strerror}",
             consequence="Nothing could log in to the host.",

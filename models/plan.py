@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Literal
 
 from models.catalog import CatalogModel
 from models.host import Gpu, Host
@@ -129,6 +130,8 @@ class Plan:
     demo: str | None
     placements: tuple[Placement, ...]
     roles: Mapping[str, Placement]
+    inventory: Literal["live", "recorded"]
+    """Where a preview learns of the hosts."""
     catalog: Mapping[str, CatalogModel]
     """Every model of the catalog that can be read, by name."""
 

@@ -1,21 +1,22 @@
-"""From declarations to a plan: looks names up, and refuses what does not fit together."""
+"""From declarations to a plan: looks names up, and refuses those that mean nothing.
+
+Whether the plan can work is for the rules, see `models.judging`.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
 from models.catalog import CatalogModel
+from models.finding import UNTOUCHED
 from models.host import Host
-from models.overlap import overlaps
 from models.plan import Placement, Plan, PlannedInstance
 from models.plan_checks import (
-    UNTOUCHED,
     gpu_refusals,
-    pin_refusals,
-    port_refusals,
     role_refusals,
 )
 from models.refusal import Refusal, Refusals
+from models.rules.gpu_exists import pins
 from models.stack import StackConfig
 
 
@@ -46,7 +47,6 @@ def make_plan(
     refusals = list(gpu_refusals(base))
     instances, unresolved = _instances(base)
     refusals += unresolved
-    refusals += port_refusals(base)
     roles: dict[str, Placement] = {}
     placements: list[Placement] = []
     if config.demo is not None:
@@ -76,9 +76,9 @@ def make_plan(
         demo=config.demo.name if config.demo else None,
         placements=tuple(placements),
         roles=roles,
+        inventory=config.inventory,
         catalog=catalog,
     )
-    refusals += [overlap.refusal() for overlap in overlaps(plan.claims, plan.rooms)]
     if refusals:
         raise Refusals(refusals)
     return plan
@@ -109,8 +109,8 @@ def _instances(config: StackConfig) -> tuple[dict[str, PlannedInstance], list[Re
                 )
             )
             continue
-        problems = pin_refusals(at, instance, homes)
-        refusals += problems
+        problems = pins(at, instance.gpus, instance.host, homes)
+        refusals += [each.refusal for each in problems]
         if not problems:
             host = config.hosts[instance.host]
             by_uuid = {gpu.uuid: gpu for gpu in host.gpus}

@@ -1,12 +1,11 @@
-"""Whether a host can be used at all: judged from its facts, before anything is touched."""
+"""Whether a host can be used at all: judged from its inventory, before anything is touched."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
-from pydantic import BaseModel, ConfigDict
-
 from models.host import Host
+from models.inventory import DockerFacts, GpuFacts, Inventory
 from models.plan import Plan
 from models.refusal import Refusal
 
@@ -19,71 +18,31 @@ FREE_NEEDED_MIB = 64
 SETUP = "docs/host-setup.md"
 
 
-class GpuFacts(BaseModel):
-    """What nvidia-smi lists."""
-
-    status: int
-    said: str
-    found: list[dict[str, str]]
-
-
-class ContainerFacts(BaseModel):
-    """One of Berth's own containers."""
-
-    name: str
-    instance: str = ""
-    state: str = ""
-    ports: str = ""
-
-
-class DockerFacts(BaseModel):
-    """Docker, and how it can hand out GPUs."""
-
-    installed: bool
-    version: str
-    said: str
-    user_may: bool
-    hook: bool
-    cdi: bool
-    containers: list[ContainerFacts]
-
-
-class HostFacts(BaseModel):
-    """What `host/facts.py` prints. Memory and disk in MiB."""
-
-    model_config = ConfigDict(extra="ignore")
-
-    systemd: bool
-    gpus: GpuFacts
-    gpu_processes: list[dict[str, str]]
-    docker: DockerFacts
-    ports: list[int]
-    units: dict[str, str]
-    weights: dict[str, bool]
-    free_mib: int
-
-
-def judge(plan: Plan, host_name: str, facts: HostFacts) -> list[Refusal]:
+def judge(plan: Plan, host_name: str, inventory: Inventory) -> list[Refusal]:
     """Everything that keeps this host from being used for this plan at all."""
     host = plan.hosts[host_name]
-    findings = [*_system(facts), *_docker(host, facts.docker), *_gpus(host, facts.gpus)]
-    if plan.owns_hosts:
-        findings += _ports(plan, host_name, facts)
-    else:
-        findings += _instances(plan, host_name, facts)
+    findings = [*_system(inventory), *_docker(host, inventory.docker), *_gpus(host, inventory.gpus)]
+    if not plan.owns_hosts:
+        findings += _instances(plan, host_name, inventory)
     for finding in findings:
         finding.at = finding.at or f"host {host_name}"
         finding.consequence = finding.consequence or "Nothing was touched."
     return findings
 
 
-def _system(facts: HostFacts) -> Iterator[Refusal]:
-    if not facts.systemd:
+def _system(inventory: Inventory) -> Iterator[Refusal]:
+    if not inventory.systemd:
         yield Refusal("systemd does not run there", fix=f"Berth's instances are units: {SETUP}.")
-    if facts.free_mib < FREE_NEEDED_MIB:
+    if inventory.free_mib < FREE_NEEDED_MIB:
         yield Refusal(
-            f"{facts.free_mib} MiB of disk free, {FREE_NEEDED_MIB} MiB needed",
+            f"{inventory.free_mib} MiB of disk free, {FREE_NEEDED_MIB} MiB needed",
             fix="free some disk on the host.",
+        )
+    if inventory.ledger_trouble:
+        yield Refusal(
+            f"its ledger cannot be read: {inventory.ledger_trouble}",
+            consequence="Who holds which GPU there is not known. Nothing was touched.",
+            fix="docs/recovery.md says how a ledger is begun anew.",
         )
 
 
@@ -132,34 +91,30 @@ def _gpus(host: Host, gpus: GpuFacts) -> Iterator[Refusal]:
         said = " ".join(gpus.said.split()) or "nvidia-smi is not installed"
         yield Refusal(f"no GPU can be used: {said} (exit status {gpus.status})", fix=fix)
         return
-    there = {row["uuid"]: row for row in gpus.found}
+    there = {listed.uuid: listed for listed in gpus.found}
     for gpu in host.gpus:
-        if gpu.uuid not in there:
-            listed = ", ".join(f"{row['index']}: {uuid}" for uuid, row in there.items())
+        # Whether it is there at all is the rule `gpu-exists`.
+        total = there[gpu.uuid].memory_mib if gpu.uuid in there else 0
+        if total and total != gpu.memory_mib:
             yield Refusal(
-                f"GPU {gpu.index} ({gpu.uuid}) is not there",
-                fix=f"`nvidia-smi -L` there lists {listed}.",
+                f"GPU {gpu.index} ({gpu.uuid}) has {total} MiB, declared are {gpu.memory_mib}",
+                fix=f"set its memory_mib to {total}.",
             )
-        elif there[gpu.uuid]["memory.total"].isdigit():
-            total = int(there[gpu.uuid]["memory.total"])
-            if total != gpu.memory_mib:
-                yield Refusal(
-                    f"GPU {gpu.index} ({gpu.uuid}) has {total} MiB, declared are {gpu.memory_mib}",
-                    fix=f"set its memory_mib to {total}.",
-                )
 
 
-def missing_weights(plan: Plan, host_name: str, facts: HostFacts) -> Iterator[Refusal]:
+def missing_weights(plan: Plan, host_name: str, inventory: Inventory) -> Iterator[Refusal]:
     """Models that this host cannot load. The others can be, so this is told, not refused."""
     folder = plan.hosts[host_name].weights
     here = plan.placements_on(host_name)
     for model, name in sorted({(load.model, load.catalog.weights) for load in here}):
-        if name not in facts.weights:
+        if name not in inventory.weights:
             cause = f"no weights at {folder}/{name}"
-            known = ", ".join(facts.weights) or "none"
+            known = ", ".join(inventory.weights) or "none"
             fix = f"copy them there, or name one of those there: {known}."
-        elif not facts.weights[name]:
-            cause = f"{folder}/{name} has no config.json"
+        elif inventory.weights[name].trouble:
+            first, *more = inventory.weights[name].trouble
+            cause = f"{folder}/{name} cannot be used: {first}"
+            cause += f" (and {len(more)} more)" if more else ""
             fix = "copy the whole model directory there, as its publisher ships it."
         else:
             continue
@@ -171,29 +126,10 @@ def missing_weights(plan: Plan, host_name: str, facts: HostFacts) -> Iterator[Re
         )
 
 
-def _ports(plan: Plan, host_name: str, facts: HostFacts) -> Iterator[Refusal]:
-    ours = {c.instance: c.ports for c in facts.docker.containers if c.state == "running"}
-    for instance in plan.instances_on(host_name):
-        declared = instance.declared
-        for kind, port in (
-            ("http_port", declared.http_port),
-            ("metrics_port", declared.metrics_port),
-        ):
-            taken_by_us = [name for name, ports in ours.items() if f":{port}->" in ports]
-            # One of ours frees it before the other takes it: instances may swap ports.
-            if port in facts.ports and not taken_by_us:
-                yield Refusal(
-                    f"port {port} is in use by something that is not Berth's",
-                    consequence=f"{instance.name} could not start. Nothing was touched.",
-                    fix=f"choose another {kind}; `ss -ltnp 'sport = :{port}'` shows who has it.",
-                    at=f"host {host_name}, berth:instances.{instance.name}.{kind}",
-                )
-
-
-def _instances(plan: Plan, host_name: str, facts: HostFacts) -> Iterator[Refusal]:
+def _instances(plan: Plan, host_name: str, inventory: Inventory) -> Iterator[Refusal]:
     needed = sorted({load.instance.unit for load in plan.placements_on(host_name)})
     for unit in needed:
-        state = facts.units.get(unit, "not there")
+        state = inventory.units.get(unit, "not there")
         if state != "active":
             yield Refusal(
                 f"{unit} is {state}",

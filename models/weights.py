@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import json
 from collections.abc import Mapping
 from functools import cached_property
 from typing import Any, Self
@@ -58,7 +59,8 @@ class Weights(BaseModel):
     @cached_property
     def digest(self) -> str:
         """Of the whole content: what a memory plan may be remembered by."""
-        return hashlib.sha256(self.model_dump_json().encode()).hexdigest()
+        content = json.dumps(self.model_dump(mode="json"), sort_keys=True)
+        return hashlib.sha256(content.encode()).hexdigest()
 
     @cached_property
     def _hash(self) -> int:

@@ -13,10 +13,14 @@ import typer
 from rich.console import Console
 
 from components.providers.triton_client import NoAnswer, Rejected, ServerDown
+from config.files import read_yaml, stack_names
 from config.project import load_plan
 from config.ssh_keys import ssh_of_hosts
 from models.plan import Plan
 from models.refusal import Refusal
+from ops import claims as host_claims
+from ops import discover as discovery
+from ops import fit as fitting
 from ops import live, show
 from ops.drive import Stack, say
 from ops.environment import project_directory
@@ -27,6 +31,7 @@ app = typer.Typer(no_args_is_help=True, add_completion=False, pretty_exceptions_
 
 StackName = Annotated[str, typer.Argument(help="name of the stack, as in Pulumi.<stack>.yaml")]
 StackOption = Annotated[str, typer.Option("--stack", "-s", help="the stack that has the role")]
+HostOption = Annotated[str | None, typer.Option("--host", help="only this one of its hosts")]
 QUESTION = "In one sentence: who are you?"
 ANSWER_TIMEOUT_S = 120
 
@@ -54,9 +59,27 @@ def up(
 
 
 @app.command()
-def preview(stack: StackName = "dev") -> None:
-    """Show what `up` would change, judged by the policy pack."""
-    raise typer.Exit(Stack(_project(), stack).preview())
+def preview(
+    stack: StackName = "dev",
+    recorded: Annotated[
+        bool | None,
+        typer.Option("--recorded/--live", help="instead of what `berth:inventory` says"),
+    ] = None,
+) -> None:
+    """Show what `up` would change, judged by the policy pack; `--recorded` asks no host."""
+    raise typer.Exit(Stack(_project(), stack).preview(recorded))
+
+
+@app.command()
+def discover(
+    host: Annotated[str, typer.Argument(help="a host that a stack declares")],
+    stack: Annotated[
+        str | None, typer.Option("--stack", "-s", help="the stack whose declaration is meant")
+    ] = None,
+) -> None:
+    """Record what a host is and holds in inventory/HOST.json, for previews without it."""
+    project = _project()
+    typer.echo(discovery.discover(project, host, stack))
 
 
 @app.command()
@@ -101,6 +124,62 @@ def ask(
 
 
 @app.command()
+def claims(stack: StackOption = "dev", host: HostOption = None) -> None:
+    """Show what a stack's hosts' ledgers hold, of every stack."""
+    project = _project()
+    plan = load_plan(project, stack)
+    found = host_claims.ask_hosts(_ssh(project, plan, host))
+    name = read_yaml(project / "Pulumi.yaml")["name"]
+    known = [f"{name}/{each}" for each in stack_names(project)]
+    raise typer.Exit(0 if host_claims.show(_console(), plan, found, known) else 1)
+
+
+@app.command()
+def release(
+    name: Annotated[str, typer.Argument(help="the claim's exact name, as `berth claims` shows it")],
+    stack: StackOption = "dev",
+    host: HostOption = None,
+    unload: Annotated[bool, typer.Option("--unload", help="unload its model first")] = False,
+) -> None:
+    """Release one claim, such as that of a stack that is gone."""
+    project = _project()
+    ssh = _ssh(project, load_plan(project, stack), host)
+    typer.echo(host_claims.release(ssh, name, unload=unload))
+
+
+@app.command()
+def fit(
+    what: Annotated[str, typer.Argument(help="a weights directory, or a name of the catalog")],
+    host: Annotated[str | None, typer.Option(help="a host that a stack declares")] = None,
+    weights: Annotated[
+        Path | None, typer.Option(help="directory of a catalog entry's weights, here")
+    ] = None,
+    gpus: Annotated[int | None, typer.Option(min=1, max=64, help="how many there are")] = None,
+    gpu_mib: Annotated[
+        int | None, typer.Option(min=1024, help="memory.total of nvidia-smi, of each, in MiB")
+    ] = None,
+    tp: Annotated[int | None, typer.Option(min=1, max=64, help="tensor parallelism")] = None,
+    pp: Annotated[int | None, typer.Option(min=1, max=64, help="pipeline parallelism")] = None,
+    max_model_len: Annotated[int | None, typer.Option(min=1, help="context, in tokens")] = None,
+    gpu_memory_utilization: Annotated[
+        float | None, typer.Option(min=0.01, max=1, help="share of each GPU")
+    ] = None,
+    vllm: Annotated[str | None, typer.Option(help="release of vLLM, as 0.19.0")] = None,
+) -> None:
+    """Say whether weights fit, term by term; exit status 0 fits, 1 does not, 2 not known."""
+    options = fitting.Options(
+        host, weights, gpus, gpu_mib, tp, pp, max_model_len, gpu_memory_utilization, vllm
+    )
+    try:
+        status, text = fitting.fit(project_directory(), what, options)
+    except Refusal as refusal:
+        typer.echo(str(refusal), err=True)
+        raise typer.Exit(fitting.NOT_KNOWN) from None
+    typer.echo(text)
+    raise typer.Exit(status)
+
+
+@app.command()
 def reference() -> None:
     """Print the reference of all that can be declared (docs/reference.md)."""
     typer.echo(written_reference(), nl=False)
@@ -113,10 +192,24 @@ def _project() -> Path:
     return project
 
 
-def _show(project: Path, plan: Plan) -> bool:
+def _console() -> Console:
     # A pipe has no width of its own: wide enough that no cell is cut.
-    console = Console(width=None if sys.stdout.isatty() else 160)
-    return show.show(console, plan, live.look(plan, ssh_of_hosts(project, plan.hosts)))
+    return Console(width=None if sys.stdout.isatty() else 160)
+
+
+def _ssh(project: Path, plan: Plan, host: str | None) -> dict[str, dict[str, object]]:
+    """How the stack's hosts are reached, or the one host that is asked for."""
+    if host is not None and host not in plan.hosts:
+        raise Refusal(
+            f"stack {plan.stack} has no host `{host}`",
+            fix=f"its hosts: {', '.join(plan.hosts)}.",
+        )
+    wanted = {name: it for name, it in plan.hosts.items() if host in (None, name)}
+    return ssh_of_hosts(project, wanted)
+
+
+def _show(project: Path, plan: Plan) -> bool:
+    return show.show(_console(), plan, live.look(plan, ssh_of_hosts(project, plan.hosts)))
 
 
 def _ask(project: Path, plan: Plan, roles: Sequence[str], text: str) -> bool:

@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
+import json
 import signal
 import subprocess
 import sys
 import tempfile
 from pathlib import Path
 
+from config.files import stack_sections
 from models.refusal import Refusal
 from ops import config_file
 from ops.changes import would_change
 from ops.environment import pulumi_environment
 from ops.lock import wait_for_others
+from ops.unrecorded import unmake
+
+INVENTORY = "BERTH_INVENTORY"
+"""What the program takes in place of `berth:inventory` for one run."""
 
 
 class Stack:
@@ -83,6 +89,7 @@ class Stack:
             The CLI's exit status.
         """
         self.prepare()
+        self.environment[INVENTORY] = "live"  # Whatever changes a host asks it.
         with tempfile.TemporaryDirectory() as folder:
             log = Path(folder) / "events.json"
             # The Automation API reads the engine's events the same way.
@@ -95,10 +102,23 @@ class Stack:
                 return 0
         return self._judged("up", "--yes", "--skip-preview", "--continue-on-error")
 
-    def preview(self) -> int:
-        """Show what `up` would do, judged by the policy pack; the CLI's exit status."""
+    def preview(self, recorded: bool | None = None) -> int:
+        """Show what `up` would do, judged by the policy pack.
+
+        Args:
+            recorded: whether hosts are known from their recorded inventories, so that none is
+                reached; None: as the stack says.
+
+        Returns:
+            The CLI's exit status.
+        """
         self.prepare()
-        return self._judged("preview")
+        if recorded is not None:
+            self.environment[INVENTORY] = "recorded" if recorded else "live"
+        declared = stack_sections(self.project, self.name).get("inventory")
+        asks = self.environment.get(INVENTORY, declared) != "recorded"
+        # A refresh would ask every host what its resources are.
+        return self._judged("preview", *([] if asks else ["--refresh=false"]))
 
     def down(self) -> int:
         """Take the stack down and forget it; the CLI's exit status."""
@@ -106,6 +126,8 @@ class Stack:
             say(f"stack {self.name} is not there")
             return 0
         self.prepare()
+        for what in unmake(json.loads(self.pulumi("stack", "export", quiet=True).stdout)):
+            say(f"a killed run had begun to make {what}: it is gone")
         status = self.pulumi(
             "destroy", "--yes", "--skip-preview", "--suppress-progress", *self._config()
         ).returncode

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from components.providers.readiness import gather_facts
+from components.providers import host_inventory
 from components.providers.ssh import Completed, Session, open_session
 from components.providers.ssh_tunnel import tunnel
 from components.providers.triton_client import (
@@ -18,8 +18,8 @@ from components.providers.triton_client import (
     TritonClient,
 )
 from models.instance import CONTROL_HEADER
+from models.inventory import Inventory
 from models.plan import Plan, PlannedInstance
-from models.readiness import HostFacts
 from models.refusal import Refusal
 
 
@@ -35,7 +35,7 @@ class LiveInstance:
 class LiveHost:
     """A host as it is, or why it could not be asked."""
 
-    facts: HostFacts | None
+    inventory: Inventory | None
     instances: Mapping[str, LiveInstance]
     trouble: Refusal | None = None
 
@@ -54,12 +54,12 @@ async def _host(plan: Plan, name: str, ssh: Mapping[str, Any]) -> LiveHost:
     instances = plan.instances_on(name)
     try:
         async with open_session(ssh) as session:
-            facts = await gather_facts(session, plan.hosts[name])
+            inventory = await host_inventory.ask(session, plan.hosts[name])
             asked = await asyncio.gather(*(_instance(session, each) for each in instances))
     except Refusal as refusal:
         return LiveHost(None, {}, refusal)
     found = {instance.name: live for instance, live in zip(instances, asked, strict=True)}
-    return LiveHost(facts, found)
+    return LiveHost(inventory, found)
 
 
 async def _instance(session: Session, instance: PlannedInstance) -> LiveInstance:

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from rich.console import Console
 from rich.table import Table
 
+from models.gpu_map import gpu_map, of_host
 from models.plan import Plan
 from ops.live import LiveHost, LiveInstance
 
@@ -19,6 +20,10 @@ def show(console: Console, plan: Plan, live: Mapping[str, LiveHost]) -> bool:
             console.print(f"[red]{name}[/red]: {host.trouble}", highlight=False)
             troubled = True
     console.print(_gpus(plan, live))
+    for name, host in live.items():
+        if host.inventory is not None:
+            drawn = gpu_map(of_host(name, plan.hosts[name], host.inventory))
+            console.print(drawn, highlight=False, markup=False, soft_wrap=True)
     instances, idle = _instances(plan, live)
     console.print(instances)
     models, missing = _models(plan, live)
@@ -39,17 +44,17 @@ def _table(title: str, *columns: str) -> Table:
 def _gpus(plan: Plan, live: Mapping[str, LiveHost]) -> Table:
     table = _table("Hosts and GPUs", "host", "GPU", "name", "UUID", "used MiB", "of MiB")
     for host_name, host in plan.hosts.items():
-        facts = live[host_name].facts
-        there = {row["uuid"]: row for row in facts.gpus.found} if facts else {}
+        inventory = live[host_name].inventory
+        there = {listed.uuid: listed for listed in inventory.gpus.found} if inventory else {}
         for gpu in host.gpus:
-            row = there.get(gpu.uuid, {})
+            listed = there.get(gpu.uuid)
             table.add_row(
                 host_name,
                 str(gpu.index),
-                row.get("name", "[red]not there[/red]"),
+                listed.name if listed else "[red]not there[/red]",
                 gpu.uuid,
-                row.get("memory.used", "?"),
-                row.get("memory.total", str(gpu.memory_mib)),
+                str(listed.used_mib) if listed else "?",
+                str(listed.memory_mib if listed else gpu.memory_mib),
             )
     return table
 
@@ -58,8 +63,8 @@ def _instances(plan: Plan, live: Mapping[str, LiveHost]) -> tuple[Table, bool]:
     table = _table("Instances", "instance", "host", "unit", "state", "GPUs", "endpoint there")
     troubled = False
     for instance in plan.instances:
-        facts = live[instance.host_name].facts if instance.host_name in live else None
-        state = facts.units.get(instance.unit, "not there") if facts else "?"
+        inventory = live[instance.host_name].inventory if instance.host_name in live else None
+        state = inventory.units.get(instance.unit, "not there") if inventory else "?"
         trouble = _live(instance.name, instance.host_name, live).trouble
         good = state == "active" and not trouble
         troubled = troubled or not good

@@ -11,6 +11,7 @@ from components.providers.model_server import (
     Wanted,
     canary,
     loaded_digest,
+    model_state,
     server,
     unit_state,
     wait_live,
@@ -19,7 +20,6 @@ from components.providers.model_server import (
 from components.providers.progress import progress, say
 from components.providers.ssh import Session
 from components.providers.triton_client import (
-    ModelState,
     NoAnswer,
     Rejected,
     ServerDown,
@@ -69,7 +69,7 @@ async def see(session: Session, wanted: Wanted) -> Seen | None:
 
 
 async def _see(triton: TritonClient, wanted: Wanted) -> Seen | None:
-    state = (await triton.index(GLANCE_S)).get(wanted.model, ModelState(""))
+    state = await model_state(triton, wanted.model, GLANCE_S)
     if state.state == "LOADING":
         return Seen("LOADING", None)
     if state.state != "READY":
@@ -112,3 +112,7 @@ async def remove(session: Session, wanted: Wanted) -> None:
             await ModelLoading(session, triton, wanted).unload()
         elif state.state:
             await triton.unload(wanted.model)  # a failed one: nothing is held, nothing to wait for
+        else:
+            # Nothing shows a model that is loading while its entry is removed; Triton answers once
+            # the load has ended, and at once where there is none.
+            await triton.unload(wanted.model, timeout_s=wanted.load_timeout_s)

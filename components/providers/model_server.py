@@ -14,6 +14,7 @@ from components.providers import ssh_refusals, triton_refusals
 from components.providers.ssh import Session
 from components.providers.ssh_tunnel import tunnel
 from components.providers.triton_client import (
+    ANSWER_S,
     ModelState,
     NoAnswer,
     Rejected,
@@ -130,6 +131,18 @@ async def wait_live(session: Session, triton: TritonClient, wanted: Wanted, boun
         await asyncio.sleep(2 * POLL_S)
 
 
+async def model_state(triton: TritonClient, model: str, timeout_s: float = ANSWER_S) -> ModelState:
+    """A model's row of the index; READY for one that the index does not show but that is.
+
+    The index lists what is in the repository: a model whose entry was removed is in none, although
+    it is held as before (Triton 2.51).
+    """
+    state = (await triton.index(timeout_s)).get(model, ModelState(""))
+    if not state.state and await triton.model_ready(model):
+        return ModelState("READY")
+    return state
+
+
 async def wait_settled(
     triton: TritonClient, wanted: Wanted, at_most_s: float = math.inf
 ) -> ModelState:
@@ -143,7 +156,7 @@ async def wait_settled(
     began = time.monotonic()
     bounds = {"LOADING": wanted.load_timeout_s, "UNLOADING": wanted.unload_timeout_s}
     while True:
-        state = (await triton.index()).get(wanted.model, ModelState(""))
+        state = await model_state(triton, wanted.model)
         if state.state not in bounds:
             return state
         bound_s = min(bounds[state.state], at_most_s)

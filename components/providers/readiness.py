@@ -5,66 +5,62 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
 from typing import Any
 
-from components.providers.ssh import Session, open_session
+from components.providers.host_inventory import ask
+from components.providers.ssh import open_session
 from models.host import Host
+from models.inventory import Inventory
 from models.plan import Plan
-from models.readiness import HostFacts, judge, missing_weights
+from models.readiness import judge, missing_weights
 from models.refusal import Refusal, Refusals
 
-FACTS_SOURCE = Path(__file__).parents[2] / "host" / "facts.py"
-FACTS_TIMEOUT_S = 60.0
 
-
-async def gather_facts(session: Session, host: Host) -> HostFacts:
-    """One host's facts, over a session that is open.
-
-    Raises:
-        Refusal: python3 or sudo is missing there, or the connection broke.
-    """
-    asked = {"user": host.ssh.user, "data_dir": host.data_dir}
-    answer = await session.run_python(
-        FACTS_SOURCE.read_text(),
-        asked,
-        doing="asking the host what it is",
-        timeout_s=FACTS_TIMEOUT_S,
-    )
-    return HostFacts.model_validate(answer)
-
-
-def check_hosts(plan: Plan, ssh: Mapping[str, Mapping[str, Any]]) -> list[Refusal]:
-    """Ask all hosts at once, and judge their answers.
+def ask_hosts(
+    hosts: Mapping[str, Host], ssh: Mapping[str, Mapping[str, Any]]
+) -> dict[str, Inventory]:
+    """Ask all hosts at once what they are and hold.
 
     Args:
-        plan: what is to run on them.
+        hosts: those to ask, by name.
         ssh: host name → how it is reached, as the dynamic providers take it.
 
-    Returns:
-        What will keep single models from loading, to be told as a warning.
-
     Raises:
-        Refusals: with everything that keeps a host from being used, on every host.
+        Refusals: one for each host that cannot be asked.
     """
-    warnings: list[Refusal] = []
 
-    async def check(name: str) -> list[Refusal]:
+    async def one(name: str) -> Inventory | Refusal:
         try:
             async with open_session(ssh[name]) as session:
-                facts = await gather_facts(session, plan.hosts[name])
+                return await ask(session, hosts[name])
         except Refusal as refusal:
-            return [refusal]
-        warnings.extend(missing_weights(plan, name, facts))
-        return judge(plan, name, facts)
+            return refusal
 
-    async def check_all() -> list[Refusal]:
-        found = await asyncio.gather(*(check(name) for name in plan.hosts))
-        return [refusal for refusals in found for refusal in refusals]
+    async def every() -> list[Inventory | Refusal]:
+        return await asyncio.gather(*(one(name) for name in hosts))
 
     # A Pulumi program already runs in an event loop, and another cannot run inside it.
     with ThreadPoolExecutor(max_workers=1) as thread:
-        refusals = thread.submit(lambda: asyncio.run(check_all())).result()
+        answers = thread.submit(lambda: asyncio.run(every())).result()
+    refusals = [answer for answer in answers if isinstance(answer, Refusal)]
     if refusals:
         raise Refusals(refusals)
-    return warnings
+    given = zip(hosts, answers, strict=True)
+    return {name: answer for name, answer in given if isinstance(answer, Inventory)}
+
+
+def judge_hosts(
+    plan: Plan, inventories: Mapping[str, Inventory]
+) -> tuple[list[Refusal], list[Refusal]]:
+    """Whether the hosts can carry the plan at all.
+
+    Returns:
+        What keeps a host from being used; and what will keep single models from loading, to be told
+        as warnings.
+    """
+    refusals: list[Refusal] = []
+    warnings: list[Refusal] = []
+    for name, inventory in inventories.items():
+        refusals += judge(plan, name, inventory)
+        warnings += missing_weights(plan, name, inventory)
+    return refusals, warnings

@@ -8,6 +8,7 @@ from typing import Any
 import pulumi
 from pulumi.dynamic import CreateResult, DiffResult, ReadResult, Resource, UpdateResult
 
+from components.providers import ledger
 from components.providers.model_loading import ModelLoading
 from components.providers.model_reading import Seen, remove, see
 from components.providers.model_server import Wanted, server
@@ -24,6 +25,8 @@ _OTHERS = (
     "control_key_file",
     "claim_mib",
     "owner",
+    "holder",
+    "claim_name",
     "load_timeout_s",
     "unload_timeout_s",
     "canary_timeout_s",
@@ -61,7 +64,9 @@ class TritonModelProvider(BerthProvider):
             Refusal: as `create`, or the old one's memory does not come back.
         """
         anew = not all(same(_olds.get(key), _news.get(key)) for key in _RELOADS)
-        if anew or _olds.get("state") != READY:
+        # Unloaded before by its claim, perhaps, to make room for another (ClaimsProvider).
+        smaller = _news["claim_mib"] < _olds["claim_mib"]
+        if anew or smaller or _olds.get("state") != READY:
             return UpdateResult(_ensure(_news, anew=anew))
         return UpdateResult(_inputs(_news) | _loaded(str(_olds["loaded_digest"])))
 
@@ -91,6 +96,8 @@ class TritonModelProvider(BerthProvider):
     def delete(self, _id: str, _props: dict[str, Any]) -> None:
         """Unload, and wait until the GPUs' memory is back; no server holds no model.
 
+        The claim of a model that was moved away is then released, so that others may have the GPUs.
+
         Raises:
             Refusal: host not reachable, still unloading, or memory still held.
         """
@@ -98,6 +105,8 @@ class TritonModelProvider(BerthProvider):
 
         async def work(session: Session) -> None:
             await remove(session, wanted)
+            if "claim_name" in _props:  # A state of before there were claims has none.
+                await ledger.release_leaving(session, _props["holder"], _props["claim_name"])
 
         with server_turn(_server(_props), f"{wanted.instance}: unloading {wanted.model}"):
             on_host(_props["ssh"], work)
@@ -128,6 +137,8 @@ class TritonModel(Resource, module="berth", name="TritonModel"):
         gpus: Sequence[str],
         claim_mib: int,
         owner: str,
+        holder: str,
+        claim_name: str,
         load_timeout_s: int,
         unload_timeout_s: int,
         canary_timeout_s: int = 60,
@@ -148,6 +159,9 @@ class TritonModel(Resource, module="berth", name="TritonModel"):
             container_id: the server's container: another one holds nothing.
             gpus: UUIDs of the GPUs that it takes memory on.
             claim_mib: memory that it takes on each of them, in MiB.
+            owner: whose it is, as people call it.
+            holder: who holds its claim: `project/stack/demo`.
+            claim_name: its claim's name in the host's ledger.
             load_timeout_s: bound on the load, and on waiting for the server, in seconds.
             unload_timeout_s: bound on an unload, until memory is back, in seconds.
             canary_timeout_s: bound on the first answer, in seconds.
@@ -166,6 +180,8 @@ class TritonModel(Resource, module="berth", name="TritonModel"):
             "gpus": list(gpus),
             "claim_mib": claim_mib,
             "owner": owner,
+            "holder": holder,
+            "claim_name": claim_name,
             "load_timeout_s": load_timeout_s,
             "unload_timeout_s": unload_timeout_s,
             "canary_timeout_s": canary_timeout_s,

@@ -1,27 +1,30 @@
-"""What keeps a host from being taken down while other stacks' demos stand on it."""
+"""What keeps a host from being taken down while others stand on it."""
 
 from __future__ import annotations
 
+from components.renderers import berth_host
 from models.host import Host
 
 
-def nobody_else(host: Host, stack: str, project: str = "berth") -> str:
-    """A shell script that fails, naming them, if entries of other stacks are in the repository.
+def host_stack(stack: str, project: str = "berth") -> str:
+    """A stack as claims, entries and units' environments name it: `project/stack`."""
+    return f"{project}/{stack}"
 
-    The owner of an entry stands in its marker, see `host/model_entry.py`.
+
+def nobody_else(host: Host, stack: str) -> str:
+    """A shell script that fails, naming them, if others hold claims or have entries on the host.
+
+    Args:
+        host: the host.
+        stack: `project/stack` of its own stack.
     """
     return f"""\
-others=
-for entry in {host.repository}/*/; do
-  [ -d "$entry" ] || continue
-  owner=$(sed -n 's/.*"owner": "\\([^"]*\\)".*/\\1/p' "$entry.berth-owner.json" 2>/dev/null || true)
-  case "$owner" in {project}/{stack}/*) ;; *)
-    others="$others $(basename "$entry") (${{owner:-not made by Berth}})" ;;
-  esac
-done
-[ -z "$others" ] && exit 0
-echo "other demos stand on this host:$others" >&2
-echo "  They would lose their servers, so nothing of it is taken down." >&2
-echo "  Fix: pulumi destroy their stacks first (owners are project/stack/demo)." >&2
+if [ -x {berth_host.PATH} ]; then
+  exec {berth_host.PATH} guard --stack {stack} --repository {host.repository}
+fi
+[ ! -e {berth_host.LEDGER} ] && [ -z "$(ls -A {host.repository} 2>/dev/null)" ] && exit 0
+echo "{berth_host.PATH} is gone, so nobody can say who else stands on this host" >&2
+echo "  Nothing of it is taken down." >&2
+echo "  Fix: pulumi up this stack, which installs it again, then destroy it." >&2
 exit 1
 """

@@ -11,18 +11,20 @@ import shlex
 from collections.abc import Sequence
 from pathlib import Path
 
-from components.renderers import unit
+from components.renderers import berth_host, unit
 from components.renderers.container import SERVE
 from models.host import Host
 from models.plan import PlannedInstance
 
 SERVE_SOURCE = Path(__file__).parents[2] / "host" / "serve_triton.py"
+_LEDGER_DIR = berth_host.LEDGER.rpartition("/")[0]
 
 _INSTALL = """\
-# install PATH: standard input becomes the file, in one step; says `changed` where it differed.
+# install_file PATH [MODE]: standard input becomes the file, in one step; says `changed` where it
+# differed.
 install_file() {
   t=$(mktemp "$1.XXXXXX"); trap 'rm -f "$t"' EXIT
-  cat > "$t"; chmod 0644 "$t"
+  cat > "$t"; chmod "${2:-0644}" "$t"
   if cmp -s "$t" "$1"; then rm -f "$t"; else sync "$t"; mv -f "$t" "$1"; echo changed; fi
 }
 """
@@ -39,7 +41,7 @@ def as_argument(user: str, script: str) -> str:
 
 
 def setup(host: Host, instances: Sequence[PlannedInstance]) -> str:
-    """Directories, the template unit, the server's launcher, and a control key for each instance.
+    """Directories, berth-host, template unit, launcher, and a control key for each instance.
 
     `daemon-reload` runs only when the template unit changed, because on Docker's hook path it can
     cut running containers off their GPUs (nvidia-container-toolkit#48); units whose container lost
@@ -48,10 +50,11 @@ def setup(host: Host, instances: Sequence[PlannedInstance]) -> str:
     lines = [
         f"install -d -m 0755 {host.data_dir} {host.repository} {host.weights}",
         "install -d -m 0755 /etc/berth",
-        "install -d -m 0700 /etc/berth/instances",
+        f"install -d -m 0700 /etc/berth/instances {_LEDGER_DIR}",
         _INSTALL.rstrip(),
+        _berth_host(),
         _installed(SERVE, SERVE_SOURCE.read_text()),
-        _installed(unit.TEMPLATE_PATH, unit.TEMPLATE),
+        _installed(unit.TEMPLATE_PATH, unit.template(host)),
         '[ -z "$changed" ] || reload=yes',
     ]
     lines += [
@@ -80,6 +83,17 @@ fi
 """
 
 
+def _berth_host() -> str:
+    """Unpacked first: an interpreter that fails must not leave an empty program."""
+    return (
+        f"mkdir -p {berth_host.PATH.rpartition('/')[0]}\n"
+        f"python3 -I -c '{berth_host.UNPACK}' > {_LEDGER_DIR}/berth-host.new <<'END_OF_FILE'\n"
+        f"{berth_host.packed()}END_OF_FILE\n"
+        f"changed=$(install_file {berth_host.PATH} 0755 < {_LEDGER_DIR}/berth-host.new)\n"
+        f"rm -f {_LEDGER_DIR}/berth-host.new"
+    )
+
+
 def _installed(path: str, text: str) -> str:
     return f"changed=$(install_file {path} <<'END_OF_FILE'\n{text}END_OF_FILE\n)"
 
@@ -94,8 +108,11 @@ def _drop_others(instances: Sequence[PlannedInstance]) -> str:
     )
 
 
-def teardown(host: Host) -> str:
-    """Everything of `setup` gone, weights excepted. Refuses while repository entries are there."""
+def teardown(host: Host, host_stack: str) -> str:
+    """Everything of `setup` gone, weights excepted.
+
+    Refuses while repository entries are there, or claims of others than `host_stack`.
+    """
     return f"""\
 left=$(ls -A {host.repository} 2>/dev/null | tr '\\n' ' ')
 if [ -n "$left" ]; then
@@ -104,9 +121,11 @@ if [ -n "$left" ]; then
   echo "Fix: pulumi destroy the stacks of those demos first." >&2
   exit 1
 fi
+[ ! -x {berth_host.PATH} ] || {berth_host.PATH} dismantle --stack {host_stack}
 rm -f {unit.TEMPLATE_PATH}
 systemctl daemon-reload
-rm -rf /etc/berth {host.data_dir}/.staging
+rm -rf /etc/berth {_LEDGER_DIR} {host.data_dir}/.staging
+rm -f {berth_host.PATH}
 [ ! -d {host.repository} ] || rmdir {host.repository}
 """
 
@@ -127,6 +146,7 @@ for c in $(docker ps -aq --no-trunc --filter {label}); do
 done
 systemctl enable --quiet {instance.unit}
 systemctl reset-failed {instance.unit} 2>/dev/null || true
+{berth_host.PATH} gate {instance.name}
 systemctl restart {instance.unit}
 systemctl is-active {instance.unit}
 """
@@ -141,7 +161,7 @@ rm -f {instance.environment_file}
 """
 
 
-def preamble(instance: PlannedInstance, container: str, container_id: str) -> str:
+def preamble(instance: PlannedInstance, container: str, container_id: str, host_stack: str) -> str:
     """Shell variables that `start_instance` reads, once the container is known."""
-    text = unit.environment(instance, container)
+    text = unit.environment(instance, container, host_stack)
     return f"CONTAINER_ID='{container_id}'\nENVIRONMENT='{text}'\n"

@@ -29,14 +29,20 @@ class HostAccess:
     private_key: str | None
 
     @classmethod
-    def of(cls, project: Path, name: str, host: Host) -> HostAccess:
+    def of(cls, project: Path, name: str, host: Host, *, asked: bool = True) -> HostAccess:
         """Read the declared keys.
+
+        Args:
+            asked: whether the host is to be reached at all; where it is not, keys may be missing.
 
         Raises:
             Refusal: if a key file is missing.
         """
         return cls(
-            name, host, host_key(project, name, host.ssh), private_key(project, name, host.ssh)
+            name,
+            host,
+            host_key(project, name, host.ssh, needed=asked),
+            private_key(project, name, host.ssh, needed=asked),
         )
 
     @property

@@ -1,16 +1,18 @@
-"""A demo's models: their repository entries, and that they are loaded."""
+"""A demo's models: what they claim, their repository entries, and that they are loaded."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import pulumi
 
+from components.providers.claims import Claims
 from components.providers.repository_entry import RepositoryEntry
 from components.providers.triton_model import TritonModel
 from components.renderers import entry
 from components.resources.access import HostAccess
 from components.resources.instance import TritonInstance
+from models.claim_record import ClaimedGpu, ClaimRecord
 from models.plan import Placement, Plan
 
 CANARY_TIMEOUT_S = 60
@@ -34,17 +36,39 @@ class Demo(pulumi.ComponentResource):
         self._access = access
         self._instances = instances
         self._entries: dict[tuple[str, str], RepositoryEntry] = {}
+        self._claims = {
+            host: self._claimed(host, placements)
+            for host in plan.hosts
+            if (placements := plan.placements_on(host))
+        }
         states = {}
         for placement in plan.placements:
             states[placement.name] = self._model(placement, self._entry(placement)).state
         self.states = states
         self.register_outputs({"states": dict(states)})
 
+    def _claimed(self, host: str, placements: Sequence[Placement]) -> Claims:
+        """All that the demo's models take of a host's GPUs; without it, nothing is written there.
+
+        An instance that does not come up must not keep the other instances' models from loading,
+        so only the host has to be set up before.
+        """
+        served_by = self._instances.get(placements[0].instance.name)
+        return Claims(
+            host,
+            ssh=self._access[host].ssh,
+            host=host,
+            holder=placements[0].owner,
+            claims=[claim_record(placement) for placement in placements],
+            opts=pulumi.ResourceOptions(
+                parent=self, depends_on=[served_by.setup] if served_by else None
+            ),
+        )
+
     def _entry(self, placement: Placement) -> RepositoryEntry:
         """One for each host that holds the model, however many of its instances do."""
         host = placement.instance.host_name
         if (host, placement.entry) not in self._entries:
-            served_by = self._instances.get(placement.instance.name)
             self._entries[host, placement.entry] = RepositoryEntry(
                 f"{host}/{placement.entry}",
                 ssh=self._access[host].ssh,
@@ -54,9 +78,7 @@ class Demo(pulumi.ComponentResource):
                 files=entry.entry_files(placement),
                 weights=entry.weights_path(placement),
                 owner=placement.owner,
-                opts=pulumi.ResourceOptions(
-                    parent=self, depends_on=[served_by.setup] if served_by else None
-                ),
+                opts=pulumi.ResourceOptions(parent=self, depends_on=[self._claims[host]]),
             )
         return self._entries[host, placement.entry]
 
@@ -80,10 +102,36 @@ class Demo(pulumi.ComponentResource):
             gpus=[gpu.uuid for gpu in planned.gpus],
             claim_mib=placement.claims[0].mib,
             owner=placement.claims[0].owner,
+            holder=placement.owner,
+            claim_name=placement.claim_name,
             load_timeout_s=placement.catalog.load_timeout_s,
             unload_timeout_s=placement.catalog.unload_timeout_s,
             canary_timeout_s=CANARY_TIMEOUT_S,
             opts=pulumi.ResourceOptions(
-                parent=self, depends_on=[written, *([served_by] if served_by else [])]
+                parent=self,
+                depends_on=[
+                    self._claims[planned.host_name],
+                    written,
+                    *([served_by] if served_by else []),
+                ],
             ),
         )
+
+
+def claim_record(placement: Placement) -> ClaimRecord:
+    """A placement's claim as the ledger keeps it, with all that unloading the model takes."""
+    instance = placement.instance
+    return ClaimRecord(
+        name=placement.claim_name,
+        owner=placement.owner,
+        stack=placement.owner.rpartition("/")[0],
+        demo=placement.demo,
+        roles=placement.roles,
+        model=placement.model,
+        entry=placement.entry,
+        instance=instance.name,
+        http_port=instance.declared.http_port,
+        control_key_file=instance.control_key_file,
+        gpus=tuple(ClaimedGpu(claim.gpu, claim.mib) for claim in placement.claims),
+        shared=any(claim.shared for claim in placement.claims),
+    )

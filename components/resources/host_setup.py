@@ -14,7 +14,7 @@ from models.plan import PlannedInstance
 
 
 class HostSetup(pulumi.ComponentResource):
-    """What all instances of a host share. Destroying it leaves the weights."""
+    """What all instances of a host share, its ledger too. Destroying it leaves the weights."""
 
     docker_provider: docker.Provider
     images: Mapping[str, docker.RemoteImage]
@@ -25,6 +25,7 @@ class HostSetup(pulumi.ComponentResource):
         name: str,
         access: HostAccess,
         instances: Sequence[PlannedInstance],
+        stack: str,
         opts: pulumi.ResourceOptions | None = None,
     ) -> None:
         super().__init__("berth:host:HostSetup", name, None, opts)
@@ -36,7 +37,7 @@ class HostSetup(pulumi.ComponentResource):
             connection=access.connection(),
             create=host_setup.from_stdin(user),
             stdin=host_setup.setup(access.host, instances),
-            delete=host_setup.as_argument(user, host_setup.teardown(access.host)),
+            delete=host_setup.as_argument(user, host_setup.teardown(access.host, stack)),
             logging=Logging.NONE,
             add_previous_output_in_env=False,
             opts=child,

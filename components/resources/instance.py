@@ -9,7 +9,7 @@ import pulumi_docker as docker
 from pulumi_command.remote import Command, Logging
 
 from components.providers.running_unit import RunningUnit
-from components.renderers import container, host_setup, unit
+from components.renderers import container, host_guard, host_setup, unit
 from components.resources.access import HostAccess
 from components.resources.host_setup import HostSetup
 from models.plan import PlannedInstance
@@ -36,8 +36,8 @@ class TritonInstance(pulumi.ComponentResource):
         self._planned = planned
         self.setup = setup
         made = self._container(setup.images[planned.declared.image], stack)
-        running = self._unit(made, access)
-        template = hashlib.sha256(unit.TEMPLATE.encode()).hexdigest()[:12]
+        running = self._unit(made, access, host_guard.host_stack(stack))
+        template = hashlib.sha256(unit.template(planned.host).encode()).hexdigest()[:12]
         self.incarnation = pulumi.Output.concat(made.id, "/", template)
         self.state = running.state
         self.register_outputs(
@@ -105,7 +105,7 @@ class TritonInstance(pulumi.ComponentResource):
             opts=self._child(pulumi.ResourceOptions(provider=self.setup.docker_provider)),
         )
 
-    def _unit(self, made: docker.Container, access: HostAccess) -> RunningUnit:
+    def _unit(self, made: docker.Container, access: HostAccess, host_stack: str) -> RunningUnit:
         """Installed and started by a Command; watched, and started again, by a RunningUnit.
 
         The Command is replaced, the old unit stopped first, when the container or the template
@@ -115,7 +115,7 @@ class TritonInstance(pulumi.ComponentResource):
         user = access.host.ssh.user
         script = pulumi.Output.all(made.name, made.id).apply(
             lambda known: (
-                host_setup.preamble(planned, known[0], known[1])
+                host_setup.preamble(planned, known[0], known[1], host_stack)
                 + host_setup.start_instance(planned)
             )
         )
@@ -125,7 +125,7 @@ class TritonInstance(pulumi.ComponentResource):
             create=host_setup.from_stdin(user),
             stdin=script,
             delete=host_setup.as_argument(user, host_setup.stop_instance(planned)),
-            triggers=[made.id, unit.TEMPLATE],
+            triggers=[made.id, unit.template(planned.host)],
             logging=Logging.NONE,
             add_previous_output_in_env=False,
             opts=self._child(pulumi.ResourceOptions(delete_before_replace=True)),

@@ -7,16 +7,21 @@ from pathlib import Path
 
 import pulumi
 
+from components.renderers.host_guard import host_stack
 from components.resources.access import HostAccess
 from components.resources.demo import Demo
 from components.resources.host_guard import HostGuard
 from components.resources.host_setup import HostSetup
 from components.resources.instance import TritonInstance
+from components.resources.unseen_keys import let_keys_be
 from models.plan import Placement, Plan
 
 
-def compose(plan: Plan, project: Path) -> dict[str, object]:
+def compose(plan: Plan, project: Path, *, asked: bool = True) -> dict[str, object]:
     """Declare every resource of a stack.
+
+    Args:
+        asked: whether hosts are to be reached; a preview with recorded inventories reaches none.
 
     Returns:
         The stack's outputs: `instances`, `models` and `roles`, each by name.
@@ -24,13 +29,19 @@ def compose(plan: Plan, project: Path) -> dict[str, object]:
     Raises:
         Refusal: if a declared key file is missing.
     """
-    access = {name: HostAccess.of(project, name, host) for name, host in plan.hosts.items()}
+    access = {
+        name: HostAccess.of(project, name, host, asked=asked) for name, host in plan.hosts.items()
+    }
+    if not asked:
+        for reached in access.values():
+            let_keys_be(reached)
     instances = _instances(plan, access) if plan.owns_hosts else {}
     demo = Demo(plan, access, instances) if plan.demo else None
     if plan.owns_hosts:
         for name, reached in access.items():
             made: list[pulumi.Resource] = [instances[i.name] for i in plan.instances_on(name)]
-            HostGuard(name, reached, plan.stack, [*made, demo] if demo else made)
+            everything = [*made, demo] if demo else made
+            HostGuard(name, reached, host_stack(plan.stack), everything)
     states = demo.states if demo else {}
     return {
         "instances": _instance_outputs(plan, instances),
@@ -40,7 +51,10 @@ def compose(plan: Plan, project: Path) -> dict[str, object]:
 
 
 def _instances(plan: Plan, access: Mapping[str, HostAccess]) -> dict[str, TritonInstance]:
-    setups = {name: HostSetup(name, access[name], plan.instances_on(name)) for name in plan.hosts}
+    stack = host_stack(plan.stack)
+    setups = {
+        name: HostSetup(name, access[name], plan.instances_on(name), stack) for name in plan.hosts
+    }
     return {
         instance.name: TritonInstance(
             instance, access[instance.host_name], setups[instance.host_name], plan.stack

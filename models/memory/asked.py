@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -61,11 +60,19 @@ class Asked:
     """Release of vLLM; None: unknown, and each rule is taken in its stricter form."""
 
     @cached_property
-    def key(self) -> str:
-        """All of it, as text."""
-        plain = {**self.__dict__, "engine_args": dict(self.engine_args)}
-        plain = {name: value for name, value in plain.items() if name not in ("key", "_hash")}
-        return json.dumps(plain, sort_keys=True, default=repr)
+    def key(self) -> tuple[object, ...]:
+        """All of it, to compare by. `repr` tells 1 from True and from 1.0, whatever is nested."""
+        arguments = tuple(sorted((name, repr(value)) for name, value in self.engine_args.items()))
+        return (
+            self.max_model_len,
+            self.tensor_parallel_size,
+            self.pipeline_parallel_size,
+            self.gpu_memory_utilization,
+            self.dtype,
+            self.quantization,
+            self.vllm,
+            arguments,
+        )
 
     @cached_property
     def _hash(self) -> int:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import Literal
 
+from models.finding import UNTOUCHED, Finding
 from models.refusal import Refusal
-from models.releases.finding import UNTOUCHED, Finding, asked_of_image, nothing_known
+from models.releases.finding import asked_of_image, nothing_known
 from models.releases.held import Held, held_by, vllm_images
 from models.releases.tables import Architecture, Releases
 from models.releases.version import admits_none_after, at_least, upper_bound

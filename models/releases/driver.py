@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from models.finding import UNTOUCHED, Finding
 from models.refusal import Refusal
-from models.releases.finding import UNTOUCHED, Finding, nothing_known
+from models.releases.finding import nothing_known
 from models.releases.held import NO_CUDA, Held, held_by
 from models.releases.tables import CudaSupport, Releases
 from models.releases.version import version

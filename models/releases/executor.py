@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from models.finding import UNTOUCHED, Finding
 from models.refusal import Refusal
-from models.releases.finding import UNTOUCHED, Finding, asked_of_image
+from models.releases.finding import asked_of_image
 from models.releases.held import held_by
 from models.releases.tables import Releases
 

@@ -1,22 +1,10 @@
-"""What a release train has against a plan: a refusal, or a warning that names what settles it."""
+"""What is said where the tables say nothing, and how an image is asked."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
+from models.finding import Finding
 from models.refusal import Refusal
 from models.releases.held import is_monthly
-
-UNTOUCHED = "Nothing was touched."
-
-
-@dataclass(frozen=True)
-class Finding:
-    """Something that stands, or may stand, against a plan."""
-
-    refusal: Refusal
-    certain: bool
-    """Whether it cannot work (refuse), rather than that nobody knows (warn, and go on)."""
 
 
 def nothing_known(image: str, at: str) -> Finding:

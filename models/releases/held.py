@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Literal
 
 from models.releases.tables import OwnImage, Releases, TritonRelease
@@ -35,6 +36,7 @@ class Held:
     """`yes` if tensor × pipeline > 1 is known to run in EXPLICIT mode without ray."""
 
 
+@lru_cache(maxsize=4096)
 def held_by(image: str, releases: Releases) -> Held | None:
     """What `image` holds, or None where the tables do not say.
 

@@ -1,1 +1,1 @@
-"""The rules, one per file."""
+"""The rules, one per file: each judges what the engine shows by its namesake in `models.rules`."""

@@ -19,7 +19,7 @@ LEFT, RIGHT = "left.gemma-4-e2b-it", "right.gemma-4-e2b-it"
 
 def demo(name: str, instance: str) -> dict[str, Any]:
     role = {"model": "gemma-4-e2b-it", "instance": instance}
-    return {"host_stack": "base", "demo": {"name": name, "roles": {"guard": role}}}
+    return {"host_stack": "base", "demo": {"name": name, "roles": {f"{name}-guard": role}}}
 
 
 @pytest.fixture(scope="module")
@@ -51,7 +51,7 @@ def test_the_same_model_serves_two_demos_on_two_instances(host: TestHost) -> Non
 
 def test_a_demo_stack_owns_no_container(workspace: Workspace) -> None:
     assert workspace.outputs("left")["instances"] == {}
-    assert workspace.outputs("left")["roles"]["guard"]["instance"] == "triton@0"
+    assert workspace.outputs("left")["roles"]["left-guard"]["instance"] == "triton@0"
     assert "docker:index" not in workspace.state("left")
 
 

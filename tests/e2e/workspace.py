@@ -15,8 +15,8 @@ import yaml
 from ops.environment import pulumi_environment
 from tests.e2e.host import ROOT, TestHost
 
-PROGRAM = ("models", "config", "components", "policy", "host", "catalog", "ops", "__main__.py",
-           "Pulumi.yaml")  # fmt: skip
+PROGRAM = ("models", "config", "components", "policy", "host", "catalog", "releases", "ops",
+           "__main__.py", "Pulumi.yaml")  # fmt: skip
 TIMEOUT_S = 400
 COLOUR = re.compile(r"\x1b\[[0-9;]*m")
 
@@ -58,6 +58,10 @@ class Workspace:
         file = self.folder / "catalog" / f"{name}.yaml"
         file.write_text(yaml.safe_dump(yaml.safe_load(file.read_text()) | entry))
 
+    def restore_model(self, name: str) -> None:
+        """Declare a catalog entry as it is shipped."""
+        shutil.copy(ROOT / "catalog" / f"{name}.yaml", self.folder / "catalog")
+
     def start(self, *words: str) -> subprocess.Popen[str]:
         """Start `berth …` as the leader of a process group."""
         return subprocess.Popen(
@@ -92,6 +96,13 @@ class Workspace:
             check=False,
         )
         return done.returncode, done.stdout + done.stderr
+
+    def init(self, stack: str) -> None:
+        """Make a stack that is not declared yet, for plain `pulumi`."""
+        command = ["pulumi", "stack", "init", stack, "--no-select", "--non-interactive"]
+        subprocess.run(
+            command, cwd=self.folder, env=self.environment, timeout=TIMEOUT_S, check=True
+        )
 
     def up(self, stack: str) -> str:
         """Bring a stack up; fails the test where that fails."""

@@ -9,6 +9,7 @@ import pytest
 from pulumi.dynamic.dynamic import serialize_provider
 from pulumi.output import Unknown
 
+from components.providers.claims import ClaimsProvider
 from components.providers.repository_entry import RepositoryEntryProvider
 from components.providers.triton_model import TritonModelProvider
 
@@ -28,6 +29,8 @@ INPUTS: dict[str, Any] = {
     "gpus": ["GPU-1"],
     "claim_mib": 9000.0,
     "owner": "berth/dev/reference",
+    "holder": "berth/dev/reference",
+    "claim_name": "berth/dev/demo.gemma/triton@2",
     "load_timeout_s": 900.0,
     "unload_timeout_s": 120.0,
     "canary_timeout_s": 60.0,
@@ -69,7 +72,7 @@ def test_a_model_that_was_not_ready_when_it_was_read_wants_an_update() -> None:
     assert PROVIDER.diff("x", OUTS | {"state": "LOADING"}, INPUTS).changes
 
 
-@pytest.mark.parametrize("provider", [RepositoryEntryProvider, TritonModelProvider])
+@pytest.mark.parametrize("provider", [ClaimsProvider, RepositoryEntryProvider, TritonModelProvider])
 def test_a_provider_is_stored_by_its_name_and_holds_nothing(
     provider: type[pulumi.dynamic.ResourceProvider],
 ) -> None:

@@ -3,59 +3,27 @@
 from __future__ import annotations
 
 import subprocess
+from pathlib import Path
 
 import pytest
 
-from components.renderers import host_setup, unit
+from components.renderers import berth_host, host_setup
 from tests.declarations import SECTIONS, plan_of
 
 PLAN = plan_of(SECTIONS)
 ALPHA = [instance for instance in PLAN.instances if instance.host_name == "alpha"]
 WIDE = PLAN.instances[1]
-
-
-def test_the_unit_starts_after_docker_restarts_and_stops_cleanly() -> None:
-    assert unit.TEMPLATE == (
-        "# Written by Berth. A change made here by hand is undone by the next `pulumi up` "
-        "that touches it.\n"
-        "[Unit]\n"
-        "Description=Triton Inference Server %i (Berth)\n"
-        "Documentation=https://github.com/triton-inference-server/server\n"
-        "Requires=docker.service\n"
-        "After=docker.service network-online.target\n"
-        "Wants=network-online.target\n"
-        "ConditionPathExists=/etc/berth/instances/%i.env\n"
-        "StartLimitIntervalSec=300\n"
-        "StartLimitBurst=10\n"
-        "\n"
-        "[Service]\n"
-        "Type=exec\n"
-        "EnvironmentFile=/etc/berth/instances/%i.env\n"
-        "ExecStart=/usr/bin/docker start --attach ${CONTAINER}\n"
-        "ExecStop=/usr/bin/docker stop --time ${STOP_TIMEOUT_S} ${CONTAINER}\n"
-        "Restart=always\n"
-        "RestartSec=2\n"
-        "TimeoutStartSec=60\n"
-        "TimeoutStopSec=300\n"
-        "SyslogIdentifier=triton@%i\n"
-        "\n"
-        "[Install]\n"
-        "WantedBy=multi-user.target\n"
-    )
-
-
-def test_the_environment_names_the_container_and_holds_no_secret() -> None:
-    assert unit.environment(WIDE, "triton-wide-01-abc") == (
-        "CONTAINER=triton-wide-01-abc\nSTOP_TIMEOUT_S=30\n"
-    )
+START = host_setup.preamble(
+    WIDE, "triton-wide-01-abc", "0123", "berth/dev"
+) + host_setup.start_instance(WIDE)
 
 
 @pytest.mark.parametrize(
     "script",
     [
         host_setup.setup(PLAN.hosts["alpha"], ALPHA),
-        host_setup.teardown(PLAN.hosts["alpha"]),
-        host_setup.preamble(WIDE, "triton-wide-01-abc", "0123") + host_setup.start_instance(WIDE),
+        host_setup.teardown(PLAN.hosts["alpha"], "berth/dev"),
+        START,
         host_setup.stop_instance(WIDE),
     ],
     ids=["setup", "teardown", "start", "stop"],
@@ -74,8 +42,59 @@ def test_a_key_is_made_once_for_each_instance_and_readable_by_root_alone() -> No
 
 
 def test_a_host_that_still_holds_a_demos_entries_is_not_taken_down() -> None:
-    script = host_setup.teardown(PLAN.hosts["alpha"])
+    script = host_setup.teardown(PLAN.hosts["alpha"], "berth/dev")
     assert script.index("exit 1") < script.index("rm -f")
+
+
+def test_a_ledger_with_others_claims_keeps_everything_where_it_is() -> None:
+    script = host_setup.teardown(PLAN.hosts["alpha"], "berth/dev")
+    assert script.index("dismantle --stack berth/dev") < script.index("rm -f")
+    assert script.index("rm -rf /etc/berth /var/lib/berth") < script.index(
+        "rm -f /usr/local/bin/berth-host"
+    )
+
+
+def test_what_a_gate_would_refuse_is_told_before_the_server_is_restarted() -> None:
+    assert START.index("berth-host gate triton@wide-01\n") < START.index("systemctl restart")
+
+
+def berth_host_part(target: Path) -> str:
+    """The lines of `setup` that install berth-host, with everything below another root."""
+    script = host_setup.setup(PLAN.hosts["alpha"], ALPHA)
+    functions = script[script.index("install_file() {") : script.index("}\n") + 2]
+    part = script[script.index("mkdir -p /usr/local/bin") :]
+    part = part[: part.index("berth-host.new\nchanged=") + len("berth-host.new\n")]
+    return (
+        (functions + part)
+        .replace("/usr/local/bin", f"{target}/bin")
+        .replace("/var/lib/berth", str(target))
+    )
+
+
+def test_berth_host_is_installed_whole_and_left_alone_where_it_is_right(tmp_path: Path) -> None:
+    def install() -> None:
+        subprocess.run(["sh", "-eu"], input=berth_host_part(tmp_path), text=True, check=True)
+
+    install()
+    file = tmp_path / "bin/berth-host"
+    assert file.read_bytes() == berth_host.build()
+    assert file.stat().st_mode & 0o777 == 0o755
+    before = file.stat()
+    install()
+    assert (file.stat().st_ino, file.stat().st_mtime_ns) == (before.st_ino, before.st_mtime_ns)
+    file.write_text("changed by hand")
+    install()
+    assert file.read_bytes() == berth_host.build()
+    assert sorted(path.name for path in tmp_path.rglob("*")) == ["berth-host", "bin"]
+
+
+def test_a_python_that_fails_leaves_the_installed_berth_host(tmp_path: Path) -> None:
+    (tmp_path / "bin").mkdir()
+    (tmp_path / "bin/berth-host").write_text("as it was")
+    script = "python3() { return 1; }\n" + berth_host_part(tmp_path)
+    done = subprocess.run(["sh", "-eu"], input=script, text=True, check=False)
+    assert done.returncode != 0
+    assert (tmp_path / "bin/berth-host").read_text() == "as it was"
 
 
 def test_root_needs_no_sudo() -> None:

@@ -21,6 +21,7 @@ from tests.resources.recording import Recorder
 CONTAINER = "docker:index/container:Container"
 IMAGE = "docker:index/remoteImage:RemoteImage"
 COMMAND = "command:remote:Command"
+CLAIMS = "pulumi-python:dynamic/berth:Claims"
 ENTRY = "pulumi-python:dynamic/berth:RepositoryEntry"
 MODEL = "pulumi-python:dynamic/berth:TritonModel"
 PRIVATE_KEY = "-----BEGIN OPENSSH PRIVATE KEY-----\nno real one\n"
@@ -114,12 +115,43 @@ def test_a_model_shared_by_two_roles_is_one_entry_and_one_load(
     assert models["shop.big/triton@wide-01"]["container_id"].startswith("triton-wide-01-id/")
 
 
+def test_a_demo_claims_all_that_it_takes_of_a_host_at_once(
+    both: tuple[Recorder, dict[str, Any]],
+) -> None:
+    claims = both[0].of_type(CLAIMS)
+    assert sorted(claims) == ["alpha", "beta"]
+    assert claims["alpha"]["holder"] == "berth/test/shop"
+    assert claims["alpha"]["claims"] == [
+        {
+            "name": "berth/test/shop.big/triton@wide-01",
+            "owner": "berth/test/shop",
+            "stack": "berth/test",
+            "demo": "shop",
+            "roles": ["architect", "worker"],
+            "model": "big",
+            "entry": "shop.big",
+            "instance": "triton@wide-01",
+            "http_port": 8010,
+            "control_key_file": "/etc/berth/instances/wide-01.key",
+            "gpus": [{"uuid": G0, "mib": 20309}, {"uuid": G1, "mib": 20309}],
+            "shared": False,
+        }
+    ]
+
+
+def test_each_model_knows_its_claim(both: tuple[Recorder, dict[str, Any]]) -> None:
+    for name, model in both[0].of_type(MODEL).items():
+        claims = both[0].of_type(CLAIMS)[model["host"]]
+        assert model["claim_name"] in [claim["name"] for claim in claims["claims"]], name
+        assert model["holder"] == claims["holder"]
+
+
 def test_a_host_is_taken_down_only_after_its_guard_let_it_go(
     both: tuple[Recorder, dict[str, Any]],
 ) -> None:
     guards = {n: c for n, c in both[0].of_type(COMMAND).items() if n.startswith("guard-")}
     assert sorted(guards) == ["guard-alpha", "guard-beta"]
-    assert "other demos stand on this host" in guards["guard-alpha"]["delete"]
+    assert "berth-host guard --stack berth/test" in guards["guard-alpha"]["delete"]
     assert both[0].resources[-1].name in guards
 
 
@@ -150,7 +182,7 @@ def test_a_demo_on_another_stacks_host_declares_only_its_own_models(tmp_path: Pa
     plan = make_plan("shop", demo, catalog, known_models=catalog, host_stack=host_stack)
     recorder, outputs = declared(plan, tmp_path)
     custom = {resource.typ for resource in recorder.resources if resource.custom}
-    assert custom == {ENTRY, MODEL}
+    assert custom == {CLAIMS, ENTRY, MODEL}
     assert outputs["instances"] == {}
     assert sorted(outputs["roles"]) == ["architect", "sentry", "worker"]
 

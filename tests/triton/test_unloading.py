@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import os
+import shutil
 import signal
 import subprocess
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import httpx
@@ -30,6 +31,13 @@ def _used(triton: RealTriton) -> int:
     asked = [str(triton.sshd.bin / "nvidia-smi"), "--query-gpu=uuid,memory.used"]
     rows = subprocess.run(asked, capture_output=True, text=True, check=True).stdout.splitlines()
     return sum(int(row.split(",")[1]) for row in rows if row.split(",")[0] in GPUS[:2])
+
+
+def _until(what: Callable[[], bool], within_s: float = 10) -> None:
+    give_up = time.monotonic() + within_s
+    while not what():
+        assert time.monotonic() < give_up
+        time.sleep(0.02)
 
 
 @pytest.fixture
@@ -82,6 +90,29 @@ def test_a_model_that_is_loading_is_loaded_and_then_unloaded(triton: RealTriton)
     PROVIDER.delete("x", triton.props("midway"))
     assert triton.state("midway")["reason"] == "unloaded"
     assert triton.lifetimes("midway") == ["begin", "end"]
+
+
+def test_a_model_whose_entry_was_removed_is_unloaded_although_no_index_shows_it(
+    triton: RealTriton,
+) -> None:
+    outs = _load(triton, "orphaned", unload_s=1)
+    shutil.rmtree(triton.place / "models" / "orphaned")
+    assert triton.state("orphaned") == {}
+    PROVIDER.delete("x", outs)
+    assert _used(triton) < 100
+
+
+def test_a_model_whose_entry_was_removed_while_it_loads_is_unloaded_too(
+    triton: RealTriton,
+) -> None:
+    triton.entry("unseen", load_s=2)
+    loading = threading.Thread(target=triton.by_hand, args=("load", "unseen"))
+    loading.start()
+    _until(lambda: triton.lifetimes("unseen") == ["begin"])
+    shutil.rmtree(triton.place / "models" / "unseen")
+    PROVIDER.delete("x", triton.props("unseen"))
+    loading.join()
+    _until(lambda: triton.lifetimes("unseen") == ["begin", "end"])
 
 
 def test_an_unload_waits_for_a_request_that_is_being_answered_within_its_bound(

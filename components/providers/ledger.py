@@ -1,0 +1,154 @@
+"""Talks to `berth-host`, which keeps the ledger on a host."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from components.providers.ssh import HostProgramError, Session
+from models.claim_record import ClaimRecord
+from models.refusal import Refusal
+
+PROGRAM = "/usr/local/bin/berth-host"
+"""Named with its path: sudo's `secure_path` need not hold /usr/local/bin."""
+TIMEOUT_S = 150.0
+"""Bound on one call, in seconds; `berth-host` itself gives up on a ledger that is in use after 60,
+and on nvidia-smi after 15."""
+_THE_LEDGERS_OWN = ("since", "leaving")
+
+
+@dataclass(frozen=True)
+class Claimed:
+    """What a holder has once its new claims are made."""
+
+    claims: list[ClaimRecord]
+    leaving: list[ClaimRecord]
+    """Its former ones, which still count against everybody else."""
+    conflicting: frozenset[str]
+    """Those of them that the new ones cannot stand beside, by name."""
+
+
+async def claim(session: Session, host: str, holder: str, asked: Sequence[ClaimRecord]) -> Claimed:
+    """Make a holder's claims exactly these, or none of them.
+
+    Args:
+        host: what the host is called, for refusals.
+        holder: `project/stack/demo`.
+        asked: all that it wants from now on.
+
+    Raises:
+        Refusal: somebody else has claimed it, or the host has no `berth-host`.
+    """
+    payload = {"host": host, "holder": holder, "claims": [record.json() for record in asked]}
+    answer = await _ask(session, "claim", payload, doing=f"claiming GPUs for {holder}")
+    if answer is None:
+        raise Refusal(
+            f"{PROGRAM} is not there, so nothing says which of its GPUs are taken",
+            consequence="Nothing was claimed, so no model of this demo is loaded.",
+            fix="bring the host's own stack up first: it installs berth-host.",
+            at=f"host {host}",
+        )
+    return Claimed(
+        [record_of(each) for each in answer["claims"]],
+        [record_of(each) for each in answer["leaving"]],
+        frozenset(answer["conflicting"]),
+    )
+
+
+async def claims(session: Session) -> list[ClaimRecord] | None:
+    """Every claim on the host, leaving ones too; None where there is no `berth-host`.
+
+    Raises:
+        Refusal: the ledger cannot be read.
+    """
+    answer = await _ask(session, "claims", None, doing="reading the claims")
+    return None if answer is None else [record_of(each) for each in answer["claims"]]
+
+
+async def claims_of(session: Session, holder: str) -> list[ClaimRecord]:
+    """One holder's claims, leaving ones too.
+
+    Raises:
+        Refusal: the ledger cannot be read.
+    """
+    return [record for record in await claims(session) or [] if record.owner == holder]
+
+
+async def release(session: Session, holder: str, names: Sequence[str]) -> None:
+    """Release some of a holder's claims; what is gone already is no error.
+
+    Raises:
+        Refusal: the ledger cannot be written.
+    """
+    payload = {"holder": holder, "names": list(names)}
+    await _ask(session, "release", payload, doing=f"releasing claims of {holder}")
+
+
+async def release_leaving(session: Session, holder: str, name: str) -> None:
+    """Release a claim whose model was moved away; one that is still declared stays.
+
+    A model is also deleted to be made anew in its place, under the claim that it has.
+
+    Raises:
+        Refusal: the ledger cannot be read or written.
+    """
+    own = await claims_of(session, holder)
+    if any(record.name == name and record.leaving for record in own):
+        await release(session, holder, [name])
+
+
+def record_of(values: Mapping[str, Any]) -> ClaimRecord:
+    """A record from the ledger's answer or from a resource's properties.
+
+    Raises:
+        Refusal: a field is missing, or of another type.
+    """
+    return ClaimRecord.of(_whole(values))
+
+
+def declared(record: ClaimRecord) -> dict[str, Any]:
+    """What of a record is declared: plain values, in an order of their own."""
+    plain = record.json()
+    for name in _THE_LEDGERS_OWN:
+        del plain[name]
+    gpus = sorted(plain["gpus"], key=lambda gpu: str(gpu["uuid"]))
+    return plain | {"roles": sorted(plain["roles"]), "gpus": gpus}
+
+
+def _whole(value: Any) -> Any:
+    """Pulumi makes every number a float."""
+    if isinstance(value, Mapping):
+        return {key: _whole(item) for key, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_whole(item) for item in value]
+    return int(value) if isinstance(value, float) and value.is_integer() else value
+
+
+async def _ask(
+    session: Session, command: str, payload: Mapping[str, Any] | None, *, doing: str
+) -> dict[str, Any] | None:
+    done = await session.run(
+        PROGRAM,
+        command,
+        doing=doing,
+        stdin="" if payload is None else json.dumps(payload),
+        as_root=True,
+        timeout_s=TIMEOUT_S,
+    )
+    if done.status != 0 and _missing(done.stderr):
+        return None
+    try:
+        answer: dict[str, Any] = json.loads(done.stdout)
+    except ValueError:
+        said = f"{done.stdout[-500:]}{done.stderr[-2000:]}".strip()
+        raise HostProgramError(f"berth-host {command} ended with {done.status}: {said}") from None
+    if "refused" in answer:
+        raise Refusal(**answer["refused"])
+    return answer
+
+
+def _missing(said: str) -> bool:
+    """The shells' and sudo's words for a program that is not there."""
+    return PROGRAM in said and ("not found" in said or "No such file" in said)

@@ -1,0 +1,142 @@
+"""A plan as the rules judge it, made before anything is declared."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+from components.renderers import container, entry, unit
+from components.resources.demo import claim_record
+from models.inventory import Inventory
+from models.judged import (
+    Judged,
+    JudgedGpu,
+    JudgedHost,
+    JudgedInstance,
+    JudgedModel,
+    Mounted,
+    Published,
+)
+from models.plan import Placement, Plan, PlannedInstance
+from models.releases.tables import Releases
+
+
+def of_plan(
+    plan: Plan,
+    inventories: Mapping[str, Inventory],
+    releases: Releases,
+    plain_config: Mapping[str, object],
+    project: str = "berth",
+) -> Judged:
+    """Everything that the rules look at.
+
+    Args:
+        plan: what is to be.
+        inventories: host → what it is; a host that could not be asked is not in it.
+        releases: the tables of what images hold.
+        plain_config: path → scalar, of all that a user wrote in clear.
+        project: the Pulumi project.
+    """
+    stack = f"{project}/{plan.stack}"
+    return Judged(
+        stack=stack,
+        hosts={name: _host(plan, name, inventories.get(name), stack) for name in plan.hosts},
+        instances=tuple(
+            _instance(plan, each) for each in plan.instances if each.host_name in plan.hosts
+        ),
+        models=tuple(
+            _model(each, inventories.get(each.instance.host_name)) for each in plan.placements
+        ),
+        plain_config=plain_config,
+        releases=releases,
+    )
+
+
+def _host(plan: Plan, name: str, inventory: Inventory | None, stack: str) -> JudgedHost:
+    host = plan.hosts[name]
+    rooms = inventory.rooms(name, host) if inventory else {}
+    records = [each for each in inventory.claims if each.stack != stack] if inventory else []
+    found = {gpu.uuid: gpu.index for gpu in inventory.gpus.found} if inventory else {}
+    return JudgedHost(
+        name=name,
+        gpus=tuple(
+            JudgedGpu(
+                gpu.uuid,
+                gpu.index,
+                gpu.memory_mib,
+                gpu.cuda_mib,
+                rooms[name, gpu.uuid].foreign if (name, gpu.uuid) in rooms else (),
+            )
+            for gpu in host.gpus
+        ),
+        image_references=host.image_references,
+        data_dir=host.data_dir,
+        driver=inventory.driver if inventory else "",
+        found=found or None,
+        others=tuple(claim for record in records for claim in record.claims(name)),
+        others_roles={role: record.said() for record in records for role in record.roles},
+        others_demos={record.demo: record.stack for record in records if record.demo},
+        taken_ports=_taken(inventory, plan.stack) if inventory else {},
+    )
+
+
+def _taken(inventory: Inventory, stack: str) -> dict[int, str]:
+    """Ports of other stacks' instances, running or not, and of what is not Berth's."""
+    made = inventory.docker.containers
+    running = {port.port for each in made if each.state == "running" for port in each.ports}
+    foreign = {
+        port: "something that is not Berth's" for port in inventory.ports if port not in running
+    }
+    return foreign | {
+        port.port: f"{each.instance} of stack {each.stack}"
+        for each in made
+        if each.stack != stack
+        for port in each.ports
+    }
+
+
+def _instance(plan: Plan, planned: PlannedInstance) -> JudgedInstance:
+    declared = planned.declared
+    return JudgedInstance(
+        name=planned.name,
+        host=planned.host_name,
+        gpus=tuple(gpu.uuid for gpu in planned.gpus),
+        image=declared.image,
+        published=tuple(
+            Published(each.address, each.port, each.inside)
+            for each in container.published_ports(planned)
+        ),
+        keyed=declared.keyed_apis,
+        mounts=tuple(
+            Mounted(each.source, each.target, each.read_only) for each in container.mounts(planned)
+        ),
+        environment=declared.environment,
+        unit=unit.template(planned.host),
+        owned=plan.owns_hosts,
+    )
+
+
+def _model(placement: Placement, inventory: Inventory | None) -> JudgedModel:
+    record = claim_record(placement)
+    # As the claim's resource has it.
+    record = replace(
+        record,
+        roles=tuple(sorted(record.roles)),
+        gpus=tuple(sorted(record.gpus)),
+    )
+    files = entry.entry_files(placement)
+    return JudgedModel(
+        name=record.name,
+        owner=record.owner,
+        demo=record.demo,
+        model=record.model,
+        entry=record.entry,
+        host=placement.instance.host_name,
+        instance=record.instance,
+        roles=record.roles,
+        claims=record.claims(placement.instance.host_name),
+        config_pbtxt=files["config.pbtxt"],
+        engine_args=entry.engine_args(placement),
+        image=placement.instance.declared.image,
+        weights=inventory.weights.get(placement.catalog.weights) if inventory else None,
+    )

@@ -1,0 +1,136 @@
+"""Whether a holder may claim what it asks for, given everything that is claimed on the host.
+
+Pure, and run on the host inside the ledger's transaction: nothing but Python ≥ 3.9.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from models.claim_record import ClaimRecord
+from models.overlap import Claim, Room, overlaps
+from models.refusal import Refusal
+
+UNTOUCHED = "Nothing was changed."
+
+
+@dataclass(frozen=True)
+class Granted:
+    """What the ledger holds of one holder once its new set is claimed."""
+
+    claims: tuple[ClaimRecord, ...]
+    """The new set; what was claimed before keeps its `since`."""
+    leaving: tuple[ClaimRecord, ...]
+    """Claims that are not in it any more. Each stays until it is released."""
+    conflicting: tuple[str, ...]
+    """Those of them that must be gone before the new set can be loaded, by name."""
+
+
+def grant(
+    holder: str,
+    asked: Sequence[ClaimRecord],
+    standing: Sequence[ClaimRecord],
+    rooms: Mapping[tuple[str, str], Room],
+    host: str,
+    now: str,
+) -> Granted:
+    """Make the holder's set exactly `asked`.
+
+    Args:
+        holder: `project/stack/demo`.
+        asked: all that it wants from now on.
+        standing: every claim on the host, whoever holds it.
+        rooms: (`host`, UUID) → what the GPU has to give.
+        host: what the host is called.
+        now: UTC, for `since` of what is new.
+
+    Raises:
+        Refusal: any of it cannot be; then none of it is claimed.
+    """
+    others = [record for record in standing if record.owner != holder]
+    own = {record.name: record for record in standing if record.owner == holder}
+    _see_that_it_is_whole(holder, asked, rooms, host)
+    _see_names(asked, others)
+    claims = tuple(
+        replace(r, leaving=False, since=own[r.name].since if r.name in own else now) for r in asked
+    )
+    gpus = {gpu.uuid for record in claims for gpu in record.gpus}
+    # What is asked for now has no time of its own yet: only the other's says since when.
+    told = [replace(r, since=own[r.name].since if r.name in own else "") for r in claims]
+    kept = [claim for record in (*others, *told) for claim in record.claims(host)]
+    for overlap in overlaps([claim for claim in kept if claim.gpu in gpus], rooms):
+        raise overlap.refusal()
+    leaving = tuple(
+        replace(record, leaving=True)
+        for name, record in sorted(own.items())
+        if name not in {claim.name for claim in claims}
+    )
+    conflicting = []
+    for record in leaving:
+        beside = [claim for claim in record.claims(host) if claim.gpu in gpus]
+        if _fit(kept, beside, rooms):
+            kept += beside
+        else:
+            conflicting.append(record.name)
+    return Granted(claims, leaving, tuple(conflicting))
+
+
+def _fit(
+    kept: Sequence[Claim], more: Sequence[Claim], rooms: Mapping[tuple[str, str], Room]
+) -> bool:
+    gpus = {claim.gpu for claim in more}
+    return not overlaps([*(claim for claim in kept if claim.gpu in gpus), *more], rooms)
+
+
+def _see_that_it_is_whole(
+    holder: str,
+    asked: Sequence[ClaimRecord],
+    rooms: Mapping[tuple[str, str], Room],
+    host: str,
+) -> None:
+    for number, record in enumerate(asked):
+        at = f"host {host}, claims[{number}]"
+        if record.owner != holder:
+            raise Refusal(
+                f"{record.name} is claimed for {record.owner}, by {holder}",
+                consequence=UNTOUCHED,
+                fix="a holder claims for itself alone.",
+                at=at,
+            )
+        if record.name in {other.name for other in asked[:number]}:
+            raise Refusal(
+                f"{record.name} is there twice",
+                consequence=UNTOUCHED,
+                fix="give each claim a name of its own.",
+                at=at,
+            )
+        for gpu in record.gpus:
+            if (host, gpu.uuid) not in rooms:
+                known = sorted((room.index, uuid) for (_, uuid), room in rooms.items())
+                listed = ", ".join(f"{index}: {uuid}" for index, uuid in known) or "none"
+                raise Refusal(
+                    f"{record.name} claims {gpu.uuid}, which this host does not have",
+                    consequence=UNTOUCHED,
+                    fix=f"`nvidia-smi -L` there lists {listed}.",
+                    at=at,
+                )
+
+
+def _see_names(asked: Sequence[ClaimRecord], others: Sequence[ClaimRecord]) -> None:
+    for record in asked:
+        for other in others:
+            taken = sorted(set(record.roles) & set(other.roles))
+            if taken:
+                what, fix = f"role {taken[0]}", "give the role another name"
+            elif record.demo and record.demo == other.demo and record.stack != other.stack:
+                what, fix = f"demo {record.demo}", "give the demo another name"
+            elif record.name == other.name:
+                what, fix = f"claim {record.name}", "give the claim another name"
+            else:
+                continue
+            raise Refusal(
+                f"{what} of {record.owner} is taken here by {other.said()}",
+                consequence=UNTOUCHED,
+                fix=f"{fix}, or end the other first.",
+            )

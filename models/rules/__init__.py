@@ -1,0 +1,1 @@
+"""What makes a plan impossible: one rule a file, each over plain values (`models.judged`)."""

@@ -1,0 +1,34 @@
+"""Images by digest, except where a host builds its own: what was reviewed is what runs."""
+
+from __future__ import annotations
+
+import re
+
+from models.finding import Finding, wrong
+from models.judged import Judged
+
+NAME = "image-digests"
+DESCRIPTION = "Images are named by digest, except on hosts that declare `image_references: tag`."
+REMEDY = "Write `repository:tag@sha256:…`."
+_DIGEST = re.compile(r"[^@\s]+@sha256:[0-9a-f]{64}")
+
+
+def findings(judged: Judged) -> list[Finding]:
+    """One for each instance whose image could change under it."""
+    found = []
+    for instance in judged.own_instances:
+        host = judged.hosts.get(instance.host)
+        if (host is not None and host.image_references == "tag") or _DIGEST.fullmatch(
+            instance.image
+        ):
+            continue
+        found.append(
+            wrong(
+                f"image `{instance.image}` is not named by its digest",
+                consequence="What runs could be another image than the one that was reviewed.",
+                fix="write `repository:tag@sha256:…`; `docker buildx imagetools inspect "
+                f"{instance.image.partition('@')[0] or 'IMAGE'}` prints the digest.",
+                at=f"{instance.at}.image",
+            )
+        )
+    return found

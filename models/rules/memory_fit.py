@@ -1,0 +1,127 @@
+"""A model's weights, KV cache and overhead fit into what its engine may take: `models.memory`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from models.finding import Finding, unsure, wrong
+from models.judged import Judged, JudgedGpu, JudgedModel
+from models.memory import Asked, MemoryPlan, layouts, memory_plan
+from models.releases.held import held_by
+from models.rules.parallelism import split, whole
+
+NAME = "memory-fit"
+DESCRIPTION = "Weights, KV cache for max_model_len, and overhead fit into each GPU's budget."
+REMEDY = "Shorten max_model_len, spread over more GPUs, or take a quantised form."
+STEP = 256
+"""Context lengths are told in round numbers of tokens."""
+SHOWN = 3
+
+
+def findings(judged: Judged) -> list[Finding]:
+    """One for each model that does not fit, or of which that is not known."""
+    found = []
+    for model in judged.models:
+        gpus = judged.gpus_of(model)
+        sizes = split(model)
+        # What is asked of no such GPUs, or not split over them, is for other rules.
+        if gpus is None or sizes is None or sizes[0] * sizes[1] != len(gpus):
+            continue
+        found += _of(judged, model, gpus, sizes)
+    return found
+
+
+def asked_of(judged: Judged, model: JudgedModel, sizes: tuple[int, int]) -> Asked | None:
+    """How the engine is told to hold it; None where its context is no number."""
+    args = model.engine_args
+    length = whole(args.get("max_model_len"))
+    if length is None:
+        return None
+    share, quantization = args.get("gpu_memory_utilization"), args.get("quantization")
+    held = held_by(model.image, judged.releases)
+    return Asked(
+        max_model_len=length,
+        tensor_parallel_size=sizes[0],
+        pipeline_parallel_size=sizes[1],
+        gpu_memory_utilization=_share(share),
+        dtype=str(args.get("dtype", "auto")),
+        quantization=quantization if isinstance(quantization, str) else None,
+        engine_args={key: value for key, value in args.items() if key not in _SAID},
+        vllm=held.vllm if held else None,
+    )
+
+
+_SAID = frozenset(
+    {"model", "max_model_len", "tensor_parallel_size", "pipeline_parallel_size", "dtype",
+     "gpu_memory_utilization", "quantization", "distributed_executor_backend"}
+)  # fmt: skip
+
+
+def _share(value: object) -> float | None:
+    number = isinstance(value, int | float) and not isinstance(value, bool) and 0 < value <= 1
+    return float(value) if number else None  # type: ignore[arg-type]
+
+
+def _of(
+    judged: Judged, model: JudgedModel, gpus: Sequence[JudgedGpu], sizes: tuple[int, int]
+) -> list[Finding]:
+    name = model.model or model.entry
+    if model.weights is None or model.weights.trouble:
+        why = "; ".join(model.weights.trouble[:2]) if model.weights else "nobody has read them"
+        return [
+            unsure(
+                f"nothing says whether {name} fits on {model.instance}: its weights: {why}",
+                consequence="It may end in CUDA out of memory.",
+                fix=f"`berth discover {model.host}` reads the weights that are there; "
+                "`berth fit DIRECTORY` judges those of this machine.",
+                at=model.file,
+            )
+        ]
+    asked = asked_of(judged, model, sizes)
+    if asked is None:
+        return [
+            wrong(
+                f"max_model_len of {name} is no number of tokens",
+                consequence="Nobody could tell how much memory it takes.",
+                fix="set max_model_len, such as 4096.",
+                at=f"{model.file}: max_model_len",
+            )
+        ]
+    plan = memory_plan(model.weights, asked, [gpu.cuda_mib for gpu in gpus])
+    if plan.fits is None:
+        return [
+            unsure(
+                f"nothing says whether {name} fits on {model.instance}: {plan.unknown}",
+                consequence="It may end in CUDA out of memory.",
+                fix=f"load it once and see; `berth fit {name} --host {model.host}` shows what is "
+                "known of it.",
+                at=model.file,
+            )
+        ]
+    return [] if plan.fits else [_too_large(judged, model, asked, plan)]
+
+
+def _too_large(judged: Judged, model: JudgedModel, asked: Asked, plan: MemoryPlan) -> Finding:
+    owner = f"{model.owner}: {'+'.join(model.roles)}" if model.roles else model.owner
+    shown = "; ".join(plan.shown().splitlines())
+    return wrong(
+        f"{model.model or model.entry} does not fit on {model.instance} ({owner}), in MiB: {shown}",
+        consequence="It would end in CUDA out of memory.",
+        fix=_fix(judged, model, asked, plan),
+        at=model.file,
+        troubled=(model.name,),
+    )
+
+
+def _fix(judged: Judged, model: JudgedModel, asked: Asked, plan: MemoryPlan) -> str:
+    longest = plan.largest_max_model_len or 0
+    if longest:
+        return f"set max_model_len to {longest - longest % STEP or longest}."
+    host = judged.hosts.get(model.host)
+    assert model.weights is not None  # noqa: S101 - what fits not was worked out from them
+    fitting = layouts(model.weights, asked, [gpu.cuda_mib for gpu in host.gpus] if host else [])
+    able = [each for each in fitting if each.largest_max_model_len >= asked.max_model_len]
+    if not fitting:
+        return "take a quantised form of it: no split over this host's GPUs fits, at any length."
+    options = "; ".join(str(each) for each in (able or fitting)[:SHOWN])
+    return f"on this host it would fit on {options}."

@@ -1,0 +1,146 @@
+"""A stack as the engine shows it, for the rules: what will really be made, whoever wrote it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+
+from pulumi_policy import PolicyResource
+
+from models import known
+from models.claim_record import ClaimRecord
+from models.judged import Judged, JudgedInstance, JudgedModel
+from models.refusal import Refusal
+from models.releases.tables import Releases
+from policy import containers, loads
+from policy.plain import Properties, Unread
+
+KNOWN = "berth:plan:Known"
+
+
+@dataclass(frozen=True)
+class Reading:
+    """A stack, and what of it could not be read."""
+
+    judged: Judged
+    trouble: tuple[Refusal, ...]
+
+
+def read(resources: Sequence[PolicyResource], releases: Releases) -> Reading:
+    """Read a stack's resources. What cannot be read is trouble, never an exception."""
+    return _Reader(resources, releases).reading()
+
+
+class _Reader:
+    def __init__(self, resources: Sequence[PolicyResource], releases: Releases) -> None:
+        self._resources = resources
+        self._releases = releases
+        self._trouble: list[Refusal] = []
+        self._known = self._read_known()
+
+    def reading(self) -> Reading:
+        facts = self._known
+        instances = (*self._instances(), *facts.instances)
+        images = {(each.host, each.name): each.image for each in instances}
+        models = tuple(self._with_weights(each) for each in self._models(images))
+        judged = Judged(
+            stack=facts.stack,
+            hosts=facts.hosts,
+            instances=instances,
+            models=models,
+            plain_config=facts.plain_config,
+            releases=self._releases,
+        )
+        return Reading(judged, tuple(self._trouble))
+
+    def _of_type(self, kind: str) -> Iterable[PolicyResource]:
+        return (each for each in self._resources if each.resource_type == kind)
+
+    def _read_known(self) -> known.Known:
+        for resource in self._of_type(KNOWN):
+            try:
+                return known.read(Properties(resource.props).text("known"))
+            except (Unread, ValueError) as why:
+                self._unread(resource, " ".join(str(why).split())[:200])
+        return known.Known()
+
+    def _instances(self) -> tuple[JudgedInstance, ...]:
+        images: dict[str, str] = {}
+        for resource in self._of_type(containers.IMAGE):
+            try:
+                props = Properties(resource.props)
+                images[props.text("imageId")] = props.text("name")
+            except Unread:
+                continue  # An image that is pulled in this run: its container depends on it.
+        units: dict[str, str] = {}
+        for resource in self._of_type(containers.COMMAND):
+            units |= containers.units(resource)
+        found = []
+        for resource in self._resources:
+            if not containers.is_instance(resource):
+                continue
+            try:
+                found.append(containers.instance(resource, images, units))
+            except Unread as why:
+                self._unread(resource, str(why))
+        return tuple(found)
+
+    def _models(self, images: dict[tuple[str, str], str]) -> Iterable[JudgedModel]:
+        records: dict[tuple[str, str], tuple[PolicyResource, str, ClaimRecord]] = {}
+        for resource in self._of_type(loads.CLAIMS):
+            try:
+                for host, record in loads.claimed(resource):
+                    records[host, record.name] = (resource, host, record)
+            except Unread as why:
+                self._unread(resource, str(why))
+        for resource in self._of_type(loads.MODEL):
+            try:
+                host, record = loads.loaded(resource)
+            except Unread as why:
+                self._unread(resource, str(why))
+                continue
+            claimed = records.setdefault((host, record.name), (resource, host, record))[2]
+            self._compare(resource, record, claimed)
+        entries = self._entries()
+        for resource, host, record in records.values():
+            entry = entries.get((host, record.entry))
+            if entry is None:
+                self._unread(resource, f"no repository entry `{record.entry}` on host {host}")
+            try:
+                image = images.get((host, record.instance), "")
+                yield loads.model(host, record, entry or {}, image)
+            except Unread as why:
+                self._unread(resource, str(why))
+
+    def _entries(self) -> dict[tuple[str, str], dict[str, str]]:
+        found = {}
+        for resource in self._of_type(loads.ENTRY):
+            try:
+                key, contents = loads.files(resource)
+                found[key] = contents
+            except Unread as why:
+                self._unread(resource, str(why))
+        return found
+
+    def _compare(self, resource: PolicyResource, record: ClaimRecord, claimed: ClaimRecord) -> None:
+        """A model is loaded as it is claimed, or its claim says nothing about it."""
+        if claimed is record:
+            self._unread(resource, "it is loaded without a claim")
+        elif (set(record.gpus), record.entry, record.instance) != (
+            set(claimed.gpus), claimed.entry, claimed.instance
+        ):  # fmt: skip
+            self._unread(resource, f"it is loaded otherwise than {record.name} is claimed")
+
+    def _with_weights(self, model: JudgedModel) -> JudgedModel:
+        weights = self._known.weights.get(model.host, {}).get(model.weights_name)
+        return model if weights is None else replace(model, weights=weights)
+
+    def _unread(self, resource: PolicyResource, why: str) -> None:
+        self._trouble.append(
+            Refusal(
+                f"it cannot be judged: {why}",
+                consequence="Nothing says whether it would work. Nothing was touched.",
+                fix="declare it by plain values, as Berth's own program does.",
+                at=f"{resource.resource_type} {resource.name}",
+            )
+        )

@@ -1,0 +1,28 @@
+"""`make bench`: each figure with its aim. Nothing is asserted: timings are no tests.
+
+`python -m tests.bench rules many_hosts` takes only some of the parts.
+"""
+
+from __future__ import annotations
+
+import sys
+
+from rich.console import Console
+from rich.table import Table
+
+from tests.bench import many_hosts, one_host, rules
+
+PARTS = {"rules": rules.rows, "many_hosts": many_hosts.rows, "one_host": one_host.rows}
+
+
+def main() -> None:
+    """Print the table of the parts that are named, or of all."""
+    table = Table("figure", "measured (medians)", "aim", title="Berth on this machine")
+    for part in sys.argv[1:] or PARTS:
+        for row in PARTS[part]():
+            table.add_row(*row)
+    Console(width=120).print(table)
+
+
+if __name__ == "__main__":
+    main()

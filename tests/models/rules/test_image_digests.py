@@ -1,0 +1,28 @@
+"""What was reviewed is what runs."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from models.rules import image_digests
+from tests.models.rules.plans import DIGEST, GOOD, refused, with_host, with_instance
+
+
+def test_an_image_by_digest_passes_with_or_without_a_tag() -> None:
+    assert not image_digests.findings(GOOD)
+    assert not image_digests.findings(with_instance(image=f"nvcr.io/nvidia/tritonserver@{DIGEST}"))
+
+
+@pytest.mark.parametrize(
+    "image", ["tritonserver:26.06", "tritonserver", "triton@sha256:aa", f"a b@{DIGEST}", ""]
+)
+def test_an_image_without_a_whole_digest_is_refused(image: str) -> None:
+    text = refused(image_digests, with_instance(image=image))
+    assert f"berth:instances.triton@0.image: image `{image}` is not named by its digest" in text
+
+
+def test_a_host_that_builds_its_own_images_may_name_them_by_tag() -> None:
+    tagged = tuple(replace(each, image="own:1") for each in GOOD.instances)
+    assert not image_digests.findings(replace(with_host(image_references="tag"), instances=tagged))

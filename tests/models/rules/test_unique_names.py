@@ -1,0 +1,38 @@
+"""Names mean one thing on a host."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from models.rules import unique_names
+from tests.models.rules.plans import GOOD, refused, with_host, with_model
+
+
+def test_names_of_their_own_pass() -> None:
+    assert not unique_names.findings(GOOD)
+
+
+def test_a_role_of_another_demo_is_refused_with_both_owners_and_another_name() -> None:
+    text = refused(unique_names, with_host(others_roles={"small": "berth/lab/toys: small"}))
+    assert "role `small` on host `alpha` is claimed by berth/dev/shop (small on triton@2)" in text
+    assert "and by berth/lab/toys: small" in text
+    assert "such as `shop-small`" in text
+
+
+def test_a_role_that_two_models_answer_to_is_refused() -> None:
+    text = refused(unique_names, with_model("small", roles=("big",)))
+    assert "berth:demo.roles.big: role `big` on host `alpha` is claimed by" in text
+
+
+def test_the_same_role_on_two_hosts_is_two_things() -> None:
+    assert not unique_names.findings(with_model("small", roles=("big",), host="beta"))
+
+
+def test_a_demo_of_another_stack_is_refused() -> None:
+    text = refused(unique_names, with_host(others_demos={"shop": "berth/lab"}))
+    assert "berth:demo.name: demo `shop` on host `alpha` is there already, of stack berth/l" in text
+
+
+def test_two_instances_of_one_name_are_refused() -> None:
+    twice = replace(GOOD, instances=(*GOOD.instances, GOOD.instances[0]))
+    assert "instance `triton@0` of host `alpha` is declared 2 times" in refused(unique_names, twice)

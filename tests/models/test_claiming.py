@@ -1,0 +1,151 @@
+"""Properties of what may be claimed, whatever is asked and in whatever order."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from itertools import permutations
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from models.claim_record import ClaimedGpu, ClaimRecord
+from models.claiming import grant
+from models.overlap import Room
+from models.refusal import Refusal
+
+ALPHA = "alpha"
+GPUS = ("G0", "G1", "G2")
+MIB = 100
+ROOMS = {(ALPHA, gpu): Room(index, MIB) for index, gpu in enumerate(GPUS)}
+HOLDERS = ("berth/a/a", "berth/b/b", "berth/c/c")
+Standing = dict[str, ClaimRecord]
+
+
+@st.composite
+def requests(draw: st.DrawFn) -> tuple[str, tuple[ClaimRecord, ...]]:
+    """A holder with the set that it wants."""
+    holder = draw(st.sampled_from(HOLDERS))
+    names = draw(st.lists(st.integers(0, 4), max_size=3, unique=True))
+    return holder, tuple(
+        ClaimRecord(
+            name=f"{holder}/{name}",
+            owner=holder,
+            gpus=tuple(
+                ClaimedGpu(gpu, draw(st.integers(1, MIB + 10)))
+                for gpu in draw(st.lists(st.sampled_from(GPUS), min_size=1, unique=True))
+            ),
+            shared=draw(st.booleans()),
+        )
+        for name in names
+    )
+
+
+def claimed(standing: Standing, holder: str, asked: tuple[ClaimRecord, ...]) -> Standing | None:
+    """What stands afterwards with everything that leaves gone; None where it is refused."""
+    try:
+        granted = grant(holder, asked, list(standing.values()), ROOMS, ALPHA, "now")
+    except Refusal:
+        return None
+    others = {name: record for name, record in standing.items() if record.owner != holder}
+    return others | {record.name: record for record in granted.claims}
+
+
+def taken(standing: Standing, gpu: str) -> list[tuple[ClaimRecord, int]]:
+    return [
+        (record, claim.mib)
+        for record in standing.values()
+        for claim in record.gpus
+        if claim.uuid == gpu
+    ]
+
+
+@given(st.lists(requests(), max_size=12))
+def test_no_gpu_is_ever_exceeded_or_shared_by_one_that_must_be_alone(
+    asked: list[tuple[str, tuple[ClaimRecord, ...]]],
+) -> None:
+    standing: Standing = {}
+    for holder, records in asked:
+        after = claimed(standing, holder, records)
+        standing = standing if after is None else after
+        for gpu in GPUS:
+            here = taken(standing, gpu)
+            assert sum(mib for _, mib in here) <= MIB
+            assert len(here) < 2 or all(record.shared for record, _ in here)
+
+
+@given(st.lists(requests(), max_size=8), requests())
+def test_releasing_what_was_claimed_gives_back_the_state_before(
+    asked: list[tuple[str, tuple[ClaimRecord, ...]]], more: tuple[str, tuple[ClaimRecord, ...]]
+) -> None:
+    standing: Standing = {}
+    for holder, records in asked:
+        standing = claimed(standing, holder, records) or standing
+    holder, records = more
+    before = {name: record for name, record in standing.items() if record.owner != holder}
+    after = claimed(before, holder, records)
+    if after is not None:
+        released = {n: r for n, r in after.items() if n not in {record.name for record in records}}
+        assert released == before
+        assert claimed(released, holder, records) == after
+
+
+@given(st.lists(requests(), min_size=2, max_size=3, unique_by=lambda request: request[0]))
+@settings(max_examples=300)
+def test_whether_a_set_stands_does_not_depend_on_the_order(
+    asked: list[tuple[str, tuple[ClaimRecord, ...]]],
+) -> None:
+    """A set that is accepted whole in one order is accepted whole in every order."""
+    outcomes = set()
+    for order in permutations(asked):
+        standing: Standing | None = {}
+        for holder, records in order:
+            standing = None if standing is None else claimed(standing, holder, records)
+        outcomes.add(None if standing is None else frozenset(standing.items()))
+    assert len(outcomes) == 1
+
+
+@given(st.lists(requests(), max_size=6), requests())
+def test_once_the_conflicting_ones_are_gone_all_that_is_left_stands_together(
+    asked: list[tuple[str, tuple[ClaimRecord, ...]]], more: tuple[str, tuple[ClaimRecord, ...]]
+) -> None:
+    standing: Standing = {}
+    for holder, records in asked:
+        standing = claimed(standing, holder, records) or standing
+    holder, records = more
+    try:
+        granted = grant(holder, records, list(standing.values()), ROOMS, ALPHA, "now")
+    except Refusal:
+        return
+    left = {
+        record.name: record
+        for record in (
+            *(record for record in standing.values() if record.owner != holder),
+            *granted.claims,
+            *(r for r in granted.leaving if r.name not in granted.conflicting),
+        )
+    }
+    for gpu in GPUS:
+        here = taken(left, gpu)
+        assert sum(mib for _, mib in here) <= MIB
+        assert len(here) < 2 or all(record.shared for record, _ in here)
+
+
+def test_asking_again_while_old_claims_leave_names_the_same_conflicts() -> None:
+    holder = HOLDERS[0]
+    old = ClaimRecord("old", holder, (ClaimedGpu("G0", 60),), since="before")
+    new = replace(old, name="new")
+    first = grant(holder, [new], [old], ROOMS, ALPHA, "now")
+    again = grant(holder, [new], [*first.claims, *first.leaving], ROOMS, ALPHA, "later")
+    assert first.conflicting == ("old",)
+    assert again == first
+
+
+def test_of_two_that_leave_only_one_has_to_go_first_where_both_are_too_much() -> None:
+    holder = HOLDERS[0]
+    old = [
+        ClaimRecord(name, holder, (ClaimedGpu("G0", 40),), shared=True) for name in ("old", "other")
+    ]
+    new = ClaimRecord("new", holder, (ClaimedGpu("G0", 30),), shared=True)
+    granted = grant(holder, [new], old, ROOMS, ALPHA, "now")
+    assert [record.name for record in granted.leaving] == ["old", "other"]
+    assert granted.conflicting == ("other",)
