@@ -147,7 +147,10 @@ done
 systemctl enable --quiet {instance.unit}
 systemctl reset-failed {instance.unit} 2>/dev/null || true
 {berth_host.PATH} gate {instance.name}
-systemctl restart {instance.unit}
+systemctl restart {instance.unit} || {{
+  journalctl --unit {instance.unit} --lines 8 --output cat --no-pager >&2  # why it may not start
+  exit 1
+}}
 systemctl is-active {instance.unit}
 """
 

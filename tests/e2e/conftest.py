@@ -39,5 +39,7 @@ def host() -> Iterator[TestHost]:
 
 
 @pytest.fixture(scope="module")
-def workspace(host: TestHost, tmp_path_factory: pytest.TempPathFactory) -> Workspace:
-    return Workspace(tmp_path_factory.mktemp("project"), host)
+def workspace(host: TestHost, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Workspace]:
+    made = Workspace(tmp_path_factory.mktemp("project"), host)
+    yield made
+    made.end()
