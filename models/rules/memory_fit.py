@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import lru_cache
 
 from models.finding import Finding, unsure, wrong
 from models.judged import Judged, JudgedGpu, JudgedModel
@@ -33,22 +34,38 @@ def findings(judged: Judged) -> list[Finding]:
 
 def asked_of(judged: Judged, model: JudgedModel, sizes: tuple[int, int]) -> Asked | None:
     """How the engine is told to hold it; None where its context is no number."""
-    args = model.engine_args
+    held = held_by(model.image, judged.releases)
+    vllm = held.vllm if held else None
+    # With the type, because 1, 1.0 and True are one key and not one argument.
+    args = tuple((key, value.__class__, value) for key, value in model.engine_args.items())
+    try:
+        return _remembered(args, sizes, vllm)
+    except TypeError:  # an argument that is a list or a map
+        return _asked(args, sizes, vllm)
+
+
+def _asked(
+    given: tuple[tuple[str, type, object], ...], sizes: tuple[int, int], vllm: str | None
+) -> Asked | None:
+    args = {key: value for key, _, value in given}
     length = whole(args.get("max_model_len"))
     if length is None:
         return None
-    share, quantization = args.get("gpu_memory_utilization"), args.get("quantization")
-    held = held_by(model.image, judged.releases)
+    quantization = args.get("quantization")
     return Asked(
         max_model_len=length,
         tensor_parallel_size=sizes[0],
         pipeline_parallel_size=sizes[1],
-        gpu_memory_utilization=_share(share),
+        gpu_memory_utilization=_share(args.get("gpu_memory_utilization")),
         dtype=str(args.get("dtype", "auto")),
         quantization=quantization if isinstance(quantization, str) else None,
         engine_args={key: value for key, value in args.items() if key not in _SAID},
-        vllm=held.vllm if held else None,
+        vllm=vllm,
     )
+
+
+_remembered = lru_cache(maxsize=4096)(_asked)
+"""A catalog entry is asked of many GPUs: the same question is then one object, hashed once."""
 
 
 _SAID = frozenset(
