@@ -99,6 +99,8 @@ class _Reader:
             except Unread as why:
                 self._unread(resource, str(why))
                 continue
+            if (host, record.name) not in records and loads.is_going(resource):
+                continue
             claimed = records.setdefault((host, record.name), (resource, host, record))[2]
             self._compare(resource, record, claimed)
         entries = self._entries()

@@ -33,8 +33,7 @@ def compose(plan: Plan, project: Path, *, asked: bool = True) -> dict[str, objec
         name: HostAccess.of(project, name, host, asked=asked) for name, host in plan.hosts.items()
     }
     if not asked:
-        for reached in access.values():
-            let_keys_be(reached)
+        let_keys_be(access.values())
     instances = _instances(plan, access) if plan.owns_hosts else {}
     demo = Demo(plan, access, instances) if plan.demo else None
     if plan.owns_hosts:

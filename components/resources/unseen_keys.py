@@ -5,6 +5,8 @@ A pull request's preview runs where no private key is. What the stack's state kn
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 import pulumi
 from pulumi.runtime import register_resource_transform
 
@@ -18,12 +20,16 @@ _COMMAND, _DOCKER, _DYNAMIC = (
 )
 
 
-def let_keys_be(access: HostAccess) -> None:
-    """Have changes of keys ignored; that of the host's key only where its file is not here."""
+def let_keys_be(accesses: Iterable[HostAccess]) -> None:
+    """Have changes of keys ignored; those of hosts' keys only where a file of one is not here.
+
+    Once for all hosts: the engine calls each transform for every resource.
+    """
+    host_keys_missing = not all(access.key for access in accesses)
 
     def ignored(args: pulumi.ResourceTransformArgs) -> pulumi.ResourceTransformResult:
         paths = list(_PRIVATE) if args.type_ == _COMMAND else []
-        if not access.key:
+        if host_keys_missing:
             paths += ["connection.hostKey"] if args.type_ == _COMMAND else []
             paths += ["sshOpts"] if args.type_ == _DOCKER else []
             paths += ["ssh.host_key"] if args.type_.startswith(_DYNAMIC) else []
