@@ -46,7 +46,8 @@ class CatalogModel(Declared):
     `shared_mib` it follows from that."""
     shared_mib: MiB | None = None
     """Memory budget on each of its GPUs, in MiB, for a model that may stand beside other such ones
-    if their budgets fit; its engine is told to keep to it. Unset: it has its GPUs to itself."""
+    if their budgets fit; its engine is told to keep to it, CUDA graphs included. Unset: it has its
+    GPUs to itself."""
     variant_of: ModelName | None = None
     """The catalog's model that this is another form of, such as its quantised one: named as a way
     out where that one does not fit."""
