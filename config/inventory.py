@@ -14,6 +14,8 @@ from models.refusal import Refusal, Refusals
 from models.validation import parse
 
 DIRECTORY = "inventory"
+SOURCE = "BERTH_INVENTORY"
+"""Environment variable that takes the place of `berth:inventory` for one run."""
 WIDTH = 180
 """A tensor of a weights directory fits on a line."""
 _UNTOUCHED = "Nothing says what the host is and holds, so nothing was judged."

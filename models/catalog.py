@@ -6,6 +6,8 @@ from typing import Annotated, Literal, Self
 
 from pydantic import Field, JsonValue, model_validator
 
+from models.memory.budget import MIB
+from models.memory.overhead import GRAPHS
 from models.scalars import Declared, MiB, ModelName, Seconds, Tokens
 
 # What the catalog says itself or Berth decides: `engine_args` must not contradict it.
@@ -21,6 +23,8 @@ RESERVED_ENGINE_ARGS = frozenset(
         "quantization",
     }
 )
+LEAST_SHARE = 0.01
+"""vLLM wants a share above 0; whether anything fits into it is the memory plan's to say."""
 
 
 class CatalogModel(Declared):
@@ -69,6 +73,20 @@ class CatalogModel(Declared):
                 "Keep `shared_mib` for a model that stands beside others, else the other"
             )
         return self
+
+    def share_of(self, cuda_mib: int) -> float:
+        """The share of a GPU that its engine is told to take (vLLM's gpu_memory_utilization).
+
+        Args:
+            cuda_mib: the GPU's memory as CUDA reports it, in MiB.
+        """
+        if self.shared_mib is None:
+            return self.gpu_memory_utilization
+        # Before vLLM 0.20 CUDA graphs lie on top of what the engine is told to take. Rounded down,
+        # so that it stays within the budget in any case.
+        eager = self.engine_args.get("enforce_eager") is True
+        told = self.shared_mib - (0 if eager else GRAPHS // MIB)
+        return min(1.0, max(LEAST_SHARE, int(told / cuda_mib * 10_000) / 10_000))
 
     @property
     def width(self) -> int:

@@ -13,12 +13,7 @@ from typing import Literal
 from models.catalog import CatalogModel
 from models.host import Gpu, Host
 from models.instance import Instance
-from models.memory.budget import MIB
-from models.memory.overhead import GRAPHS
 from models.overlap import Claim, Room
-
-LEAST_SHARE = 0.01
-"""vLLM wants a share above 0; whether anything fits into it is the memory plan's to say."""
 
 
 @dataclass(frozen=True)
@@ -92,14 +87,7 @@ class Placement:
     @property
     def gpu_memory_utilization(self) -> float:
         """The share of its GPUs that its engine is told to take (vLLM's argument)."""
-        if self.catalog.shared_mib is None:
-            return self.catalog.gpu_memory_utilization
-        smallest = min(gpu.cuda_mib for gpu in self.instance.gpus)
-        # Before vLLM 0.20 CUDA graphs lie on top of what the engine is told to take. Rounded down,
-        # so that it stays within the budget in any case.
-        eager = self.catalog.engine_args.get("enforce_eager") is True
-        told = self.catalog.shared_mib - (0 if eager else GRAPHS // MIB)
-        return min(1.0, max(LEAST_SHARE, int(told / smallest * 10_000) / 10_000))
+        return self.catalog.share_of(min(gpu.cuda_mib for gpu in self.instance.gpus))
 
     @property
     def endpoint(self) -> str:

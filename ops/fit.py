@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from config.files import load_catalog, stack_names, stack_sections
+from components.providers.readiness import ask_hosts
+from config.files import load_catalog
+from config.inventory import SOURCE, recorded
+from config.ssh_keys import ssh_of_hosts
 from host.weights import read
 from models.catalog import CatalogModel
 from models.host import Host
@@ -13,8 +17,8 @@ from models.memory import Asked, MemoryPlan, cuda_mib, layouts, memory_plan
 from models.memory.architecture import architecture
 from models.memory.layers import Architecture
 from models.refusal import Refusal
-from models.validation import parse
 from models.weights import Weights
+from ops.discover import declared
 
 FITS, DOES_NOT_FIT, NOT_KNOWN = 0, 1, 2
 """Exit statuses."""
@@ -51,8 +55,8 @@ def fit(project: Path, what: str, options: Options) -> tuple[int, str]:
         Refusal: where the question cannot be asked at all.
     """
     entry = None if _is_directory(what) else _catalog_entry(project, what)
-    host = _host(project, options.host) if options.host else None
-    weights = _weights(what, entry, options)
+    host = declared(project, options.host, None) if options.host else None
+    weights = _weights(project, what, entry, host, options)
     if weights.trouble:
         raise Refusal(
             "\n".join(weights.trouble),
@@ -62,20 +66,30 @@ def fit(project: Path, what: str, options: Options) -> tuple[int, str]:
         )
     asked = _asked(entry, weights, options)
     cuda = _gpus(host, asked, options)
+    if entry and entry.shared_mib is not None and options.utilization is None:
+        asked = replace(asked, gpu_memory_utilization=entry.share_of(min(cuda[: asked.width])))
     return _answer(what, weights, asked, cuda)
 
 
-def weights_on_host(host: str, name: str) -> Weights:
-    """What directory `name` of a host's weights holds.
+def weights_on_host(project: Path, host_name: str, host: Host, directory: str) -> Weights:
+    """What a directory of a host's weights holds: asked of the host, or as it was recorded.
 
     Raises:
-        Refusal: where the host's inventory cannot be read, or has no such directory.
+        Refusal: the host's inventory cannot be had, or it has no such directory.
     """
-    raise Refusal(
-        f"weights `{name}` on host {host} cannot be read from here",
-        consequence=NOTHING,
-        fix="give their directory with `--weights`, or run `berth fit DIRECTORY` on the host.",
-    )
+    if os.environ.get(SOURCE) == "recorded":
+        inventory = recorded(project, [host_name])[host_name]
+    else:
+        hosts = {host_name: host}
+        inventory = ask_hosts(hosts, ssh_of_hosts(project, hosts))[host_name]
+    if directory not in inventory.weights:
+        raise Refusal(
+            f"no weights at {host.weights}/{directory}",
+            consequence=NOTHING,
+            fix=f"there are: {', '.join(inventory.weights) or 'none'}.",
+            at=f"host {host_name}",
+        )
+    return inventory.weights[directory]
 
 
 def _is_directory(what: str) -> bool:
@@ -93,23 +107,12 @@ def _catalog_entry(project: Path, name: str) -> CatalogModel:
     return found[name]
 
 
-def _host(project: Path, name: str) -> Host:
-    """The host as one of the stacks declares it."""
-    names: set[str] = set()
-    for stack in stack_names(project):
-        hosts = stack_sections(project, stack).get("hosts")
-        if isinstance(hosts, dict):
-            if name in hosts:
-                return parse(Host, hosts[name], f"Pulumi.{stack}.yaml: berth:hosts.{name}")
-            names |= {str(one) for one in hosts}
-    known = f"declared are: {', '.join(sorted(names))}." if names else "no stack declares one."
-    raise Refusal(f"no stack declares a host `{name}`", consequence=NOTHING, fix=known)
-
-
-def _weights(what: str, entry: CatalogModel | None, options: Options) -> Weights:
+def _weights(
+    project: Path, what: str, entry: CatalogModel | None, host: Host | None, options: Options
+) -> Weights:
     directory = options.weights if entry else Path(what)
-    if directory is None and entry and options.host:
-        return weights_on_host(options.host, entry.weights)
+    if directory is None and entry and host and options.host:
+        return weights_on_host(project, options.host, host, entry.weights)
     if directory is None:
         raise Refusal(
             f"nothing says where the weights of `{what}` are",
@@ -150,7 +153,7 @@ def _asked(entry: CatalogModel | None, weights: Weights, options: Options) -> As
 def _gpus(host: Host | None, asked: Asked, options: Options) -> list[int]:
     """Memory of each GPU there is, as CUDA reports it, largest first."""
     if host is not None and options.gpu_mib is None:
-        sizes = [cuda_mib(gpu.memory_mib) for gpu in host.gpus]
+        sizes = [gpu.cuda_mib for gpu in host.gpus]
         sizes = sizes[: options.gpus or len(sizes)]
     elif options.gpu_mib is not None:
         sizes = [cuda_mib(options.gpu_mib)] * (options.gpus or asked.width)

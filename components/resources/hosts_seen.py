@@ -9,15 +9,12 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from components.providers.readiness import ask_hosts
-from config.inventory import file_name, recorded
+from config.inventory import SOURCE, file_name, recorded
 from config.ssh_keys import ssh_of_hosts
 from models.facts_age import dated, is_old
 from models.inventory import Inventory
 from models.plan import Plan
 from models.refusal import Refusal
-
-OVERRIDE = "BERTH_INVENTORY"
-"""Environment variable that takes the place of `berth:inventory` for one run."""
 
 
 @dataclass(frozen=True)
@@ -50,13 +47,13 @@ def hosts_seen(plan: Plan, project: Path, *, preview: bool) -> HostsSeen:
     Raises:
         Refusals: one for each host that cannot be asked, or whose file cannot be used.
     """
-    source = os.environ.get(OVERRIDE) or plan.inventory
+    source = os.environ.get(SOURCE) or plan.inventory
     if source not in ("live", "recorded"):
         raise Refusal(
             f"`{source}` is no place to learn of hosts from",
             consequence="Nothing was touched.",
             fix="`live` asks the hosts, `recorded` reads their files.",
-            at=OVERRIDE,
+            at=SOURCE,
         )
     if source == "live" or not preview:
         return HostsSeen(ask_hosts(plan.hosts, ssh_of_hosts(project, plan.hosts)), True, {})

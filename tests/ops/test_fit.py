@@ -8,9 +8,13 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner, Result
 
+from config.inventory import SOURCE, write
+from host.weights import read
+from models.weights import Weights
 from ops.__main__ import app
 from sandbox.weights.catalog import STANDARD, custom
 from sandbox.weights.directory import write_model
+from tests.bench.many_hosts import inventory
 
 L4S = ("--gpus", "4", "--gpu-mib", "23034", "--vllm", "0.19.0")
 HOST = """
@@ -41,6 +45,7 @@ def _project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         "weights: gemma-4-31b-it-nvfp4\ntensor_parallel_size: 2\nmax_model_len: 4096\n"
     )
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv(SOURCE, "recorded")
 
 
 def berth(*arguments: str | Path) -> Result:
@@ -99,8 +104,8 @@ def test_an_architecture_that_is_not_known_has_status_2_and_its_name(tmp_path: P
         (("nothing",), "neither a directory here nor an entry of the catalog"),
         (("./nothing", "--gpu-mib", "23034"), "no such directory"),
         (("big",), "nothing says where the weights"),
-        (("big", "--host", "rack"), "cannot be read"),
-        (("big", "--host", "tower"), "no stack declares a host `tower`"),
+        (("big", "--host", "rack"), "nothing is recorded of host rack"),
+        (("big", "--host", "tower"), "no host `tower` in any stack"),
         (("big", "--weights", "catalog"), "no config.json"),
         (("TINY",), "nothing says how large the GPUs are"),
         (("TINY", "--tp", "4", "--gpus", "2", "--gpu-mib", "23034"), "4 GPUs, and there are 2"),
@@ -120,3 +125,37 @@ def test_a_question_that_cannot_be_asked_is_refused_with_status_2(
 def test_it_runs_where_there_is_no_project(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir("/")
     assert berth(root / "llama-3.2-1b-instruct", "--gpu-mib", "23034").exit_code == 0
+
+
+def recorded(tmp_path: Path, **weights: Path) -> None:
+    """A record of host rack that says what these directories hold."""
+    held = {
+        name.replace("_", "-"): Weights.model_validate(read(folder))
+        for name, folder in weights.items()
+    }
+    write(tmp_path, "rack", inventory(0).model_copy(update={"weights": held}))
+
+
+def test_a_catalog_entry_is_judged_by_the_weights_on_its_host(root: Path, tmp_path: Path) -> None:
+    recorded(tmp_path, gemma_4_31b_it_nvfp4=root / "gemma-4-31b-it-nvfp4")
+    said = berth("big", "--host", "rack", "--vllm", "0.19.0")
+    assert said.exit_code == 0, said.output
+    assert "each of 2 GPUs: weights 16217 + KV 684 + overhead" in said.output
+
+
+def test_weights_that_the_host_does_not_have_are_named_with_those_it_has(
+    root: Path, tmp_path: Path
+) -> None:
+    recorded(tmp_path, other=root / "gemma-4-e2b-it")
+    said = berth("big", "--host", "rack")
+    assert said.exit_code == 2
+    assert "host rack: no weights at /data/triton/weights/gemma-4-31b-it-nvfp4" in said.output
+    assert "there are: other." in said.output
+
+
+def test_a_shared_entry_is_judged_by_its_budget(root: Path, tmp_path: Path) -> None:
+    entry = "weights: gemma-4-e2b-it\nmax_model_len: 8192\nshared_mib: {}\n"
+    for budget, status in ((14720, 0), (9000, 1)):
+        (tmp_path / "catalog/small.yaml").write_text(entry.format(budget))
+        said = berth("small", "--host", "rack", "--weights", root / "gemma-4-e2b-it")
+        assert said.exit_code == status, said.output

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from components.resources.hosts_seen import OVERRIDE, hosts_seen
-from config.inventory import write
+from components.resources.hosts_seen import hosts_seen
+from config.inventory import SOURCE, write
 from models.inventory import Inventory
 from models.plan import Plan
 from models.refusal import Refusal
@@ -29,7 +29,7 @@ def project(tmp_path: Path) -> Path:
 
 @pytest.fixture(autouse=True)
 def _nothing_overridden(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delenv(OVERRIDE, raising=False)
+    monkeypatch.delenv(SOURCE, raising=False)
 
 
 def plan(inventory: str) -> Plan:
@@ -70,14 +70,14 @@ def test_whatever_changes_a_host_asks_it_even_if_it_was_recorded(project: Path) 
 def test_a_live_preview_asks(
     project: Path, monkeypatch: pytest.MonkeyPatch, declared: str, override: str
 ) -> None:
-    monkeypatch.setenv(OVERRIDE, override)
+    monkeypatch.setenv(SOURCE, override)
     with pytest.raises(Refusal, match="cannot"):
         hosts_seen(plan(declared), project, preview=True)
 
 
 def test_one_run_can_take_what_was_recorded(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv(OVERRIDE, "recorded")
+    monkeypatch.setenv(SOURCE, "recorded")
     assert not hosts_seen(plan("live"), project, preview=True).asked
-    monkeypatch.setenv(OVERRIDE, "recordet")
+    monkeypatch.setenv(SOURCE, "recordet")
     with pytest.raises(Refusal, match="`recordet` is no place"):
         hosts_seen(plan("live"), project, preview=True)
