@@ -6,6 +6,7 @@ import json
 import subprocess
 import sys
 import time
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -55,6 +56,15 @@ class TestHost:
         """Used memory of each GPU, in MiB."""
         said = self.sh("nvidia-smi --query-gpu=memory.used --format=csv,noheader,nounits")
         return [int(line) for line in said.splitlines()]
+
+    def claimed_mib(self) -> list[int]:
+        """Memory of each GPU that the ledger holds claims on, in MiB."""
+        claimed = Counter[str]()
+        for claim in json.loads(self.sh("berth-host claims"))["claims"]:
+            for gpu in claim["gpus"]:
+                claimed[gpu["uuid"]] += gpu["mib"]
+        uuids = self.sh("nvidia-smi --query-gpu=uuid --format=csv,noheader").splitlines()
+        return [claimed[uuid] for uuid in uuids]
 
     def control(self, instance: str, port: int, path: str) -> str:
         """POST to an instance's control API with its key, as an operator with curl would."""

@@ -28,11 +28,12 @@ def test_two_fail_with_reasons_one_serves_and_fixes_converge(
 ) -> None:
     entry = {"max_model_len": 4096, "gpu_memory_utilization": 0.9}
     workspace.write_model("torn", weights=torn_weights, **entry)
-    workspace.write_model("too-big", weights="gemma-4-31b-it", **entry)
+    misspelt = {"enforce_eagr": True}
+    workspace.write_model("misspelt", weights="gemma-4-e2b-it", engine_args=misspelt, **entry)
     roles = {
         "healthy": ("gemma-4-e2b-it", "triton@0"),
         "torn": ("torn", "triton@1"),
-        "greedy": ("too-big", "triton@2"),
+        "typist": ("misspelt", "triton@2"),
     }
     sections = only(reference(host), "triton@0", "triton@1", "triton@2", **roles)
     workspace.write_stack(STACK, sections)
@@ -42,17 +43,17 @@ def test_two_fail_with_reasons_one_serves_and_fixes_converge(
         assert "Traceback" not in said
         reasons = said[said.index("Diagnostics:") :]
         assert "triton@1: reference.torn" in reasons
-        assert "triton@2: reference.too-big" in reasons
-        assert "CUDA out of memory" in reasons
+        assert "triton@2: reference.misspelt" in reasons
+        assert "unexpected keyword argument 'enforce_eagr'" in reasons
         assert reasons.count("Fix: ") >= 2
         assert host.answers(8000, "reference.gemma-4-e2b-it")
         loads = host.loads("0")
 
         workspace.change_model("torn", weights="gemma-4-e4b-it")
-        workspace.change_model("too-big", weights="gemma-4-e2b-it")
+        workspace.change_model("misspelt", engine_args={})
         workspace.up(STACK)
         assert host.answers(8001, "reference.torn")
-        assert host.answers(8002, "reference.too-big")
+        assert host.answers(8002, "reference.misspelt")
         assert host.loads("0") == loads
     finally:
         workspace.down(STACK)
@@ -75,8 +76,9 @@ def test_weights_without_a_config_keep_only_their_own_model_down(
     try:
         status, said = workspace.berth("preview", STACK)
         assert status == 0, said
-        assert "catalog/empty.yaml: weights: /data/triton/weights/empty has no config.json" in said
-        assert "no weights at /data/triton/weights/gone" in said
+        at = "catalog/empty.yaml: weights: /data/triton/weights/empty"
+        assert f"{at} cannot be used: no config.json" in said
+        assert "catalog/gone.yaml: weights: no weights at /data/triton/weights/gone" in said
         status, said = workspace.berth("up", STACK)
         assert status != 0
         assert "Traceback" not in said
