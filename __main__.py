@@ -23,8 +23,9 @@ try:
     seen = hosts_seen(plan, PROJECT, preview=pulumi.runtime.is_dry_run())
     judged = of_plan(plan, seen.inventories, load_releases(PROJECT), plain())
     pass_or_refuse(plan, judged, seen)
-    Known(judged)
+    known = Known(judged)
     outputs = compose(plan, PROJECT, asked=seen.asked)
+    known.complete()
 except Refusal as refusal:
     raise pulumi.RunError(str(refusal)) from None
 

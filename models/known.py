@@ -6,7 +6,7 @@ It travels as one text: the pack's SDK unpacks every property anew for each poli
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
 
@@ -28,12 +28,14 @@ class Known:
     weights: Mapping[str, Mapping[str, Weights]] = field(default_factory=dict)
     """Host → directory → what it holds, of all models of the stack."""
     plain_config: Mapping[str, object] = field(default_factory=dict)
+    declared: frozenset[str] | None = None
+    """`type::name` of each resource that the program declares; None: of all that there are."""
 
 
 _JSON = TypeAdapter(Known)
 
 
-def known_of(judged: Judged) -> Known:
+def known_of(judged: Judged, declared: Iterable[str] | None = None) -> Known:
     """What resources will not show of a stack."""
     weights: dict[str, dict[str, Weights]] = defaultdict(dict)
     for model in judged.models:
@@ -45,6 +47,7 @@ def known_of(judged: Judged) -> Known:
         instances=tuple(each for each in judged.instances if not each.owned),
         weights=dict(weights),
         plain_config=judged.plain_config,
+        declared=None if declared is None else frozenset(declared),
     )
 
 

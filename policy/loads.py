@@ -74,19 +74,6 @@ def loaded(resource: PolicyResource) -> tuple[str, ClaimRecord]:
         raise Unread(f"{refusal.at}: {refusal.cause}") from None
 
 
-def is_going(resource: PolicyResource) -> bool:
-    """Whether a model that nobody claims was loaded by an earlier run: this one unloads it.
-
-    A run that refreshes first shows a pack what it will delete too (seen with Pulumi 3.272). A
-    model that this run would load has no state yet.
-    """
-    props = Properties(resource.props)
-    try:
-        return bool(props.text("claim_name", "")) and bool(props.text("state", ""))
-    except Unread:
-        return False
-
-
 def arguments(text: str) -> dict[str, object]:
     """The engine's, from `model.json`.
 

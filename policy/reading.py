@@ -37,6 +37,11 @@ class _Reader:
         self._releases = releases
         self._trouble: list[Refusal] = []
         self._known = self._read_known()
+        declared = self._known.declared
+        if declared is not None:
+            self._resources = [
+                each for each in resources if f"{each.resource_type}::{each.name}" in declared
+            ]
 
     def reading(self) -> Reading:
         facts = self._known
@@ -98,8 +103,6 @@ class _Reader:
                 host, record = loads.loaded(resource)
             except Unread as why:
                 self._unread(resource, str(why))
-                continue
-            if (host, record.name) not in records and loads.is_going(resource):
                 continue
             claimed = records.setdefault((host, record.name), (resource, host, record))[2]
             self._compare(resource, record, claimed)

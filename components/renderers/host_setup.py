@@ -99,11 +99,11 @@ def _installed(path: str, text: str) -> str:
 
 
 def _drop_others(instances: Sequence[PlannedInstance]) -> str:
-    """Keys of instances that are no longer declared."""
+    """Keys of instances that are neither declared nor there: until then, models are unloaded."""
     kept = "|".join(instance.control_key_file for instance in instances) or "-"
     return (
         "for k in /etc/berth/instances/*.key; do\n"
-        f'  case "$k" in {kept}) ;; *) rm -f "$k" ;; esac\n'
+        f'  case "$k" in {kept}) ;; *) [ -e "${{k%.key}}.env" ] || rm -f "$k" ;; esac\n'
         "done"
     )
 

@@ -248,6 +248,21 @@ def test_a_removed_role_frees_its_gpu_and_nothing_else(
     assert host.sh(f"ls /data/triton/models | grep {AUDITOR} || true") == ""
 
 
+def test_an_instance_is_renamed_on_its_port_and_no_model_notices(
+    host: TestHost, workspace: Workspace
+) -> None:
+    sections = reference(host)
+    workspace.write_stack(STACK, sections)
+    workspace.up(STACK)
+    loads = {name: host.loads(name) for name in ("2", "3", "wide-01")}
+    sections["instances"]["triton@spare"] = sections["instances"].pop("triton@0")
+    workspace.write_stack(STACK, sections)
+    workspace.up(STACK)
+    assert workspace.outputs(STACK)["instances"]["triton@spare"]["state"] == "active"
+    assert host.sh("ls /etc/berth/instances").split().count("0.env") == 0
+    assert {name: host.loads(name) for name in loads} == loads
+
+
 def test_down_leaves_nothing_of_ours_and_all_that_is_not(
     host: TestHost, workspace: Workspace, foreign: str
 ) -> None:

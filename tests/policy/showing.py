@@ -32,9 +32,10 @@ def shown(
     return PolicyResource(kind, proxied, urn, name, options, by, parent, [], dict(depends or {}))
 
 
-def known(judged: Judged) -> PolicyResource:
-    """What is no resource otherwise."""
-    return shown(KNOWN, "dev", {"known": written(known_of(judged))})
+def known(judged: Judged, *declared: PolicyResource) -> PolicyResource:
+    """What is no resource otherwise; with all that a program declares, if it says so."""
+    names = [f"{each.resource_type}::{each.name}" for each in declared] or None
+    return shown(KNOWN, "dev", {"known": written(known_of(judged, names))})
 
 
 def all_of(recorder: Recorder) -> list[PolicyResource]:

@@ -33,8 +33,9 @@ from config.releases import load_releases
 here = Path.cwd()
 plan = load_plan(here, pulumi.get_stack(), sections())
 releases = load_releases(Path({str(ROOT)!r}))
-Known(of_plan(plan, recorded(here, plan.hosts), releases, plain()))
+known = Known(of_plan(plan, recorded(here, plan.hosts), releases, plain()))
 compose(plan, here)
+known.complete()
 """
 GPUS = [f"GPU-00000000-0000-0000-0000-00000000000{number}" for number in range(8)]
 NVIDIA = "nvcr.io/nvidia/tritonserver"

@@ -130,12 +130,14 @@ LOADED = {
 }
 
 
-def test_a_model_that_an_earlier_run_loaded_and_this_one_unloads_counts_no_more() -> None:
+def test_what_this_run_deletes_counts_no_more() -> None:
     going = shown(loads.MODEL, "big", LOADED | {"state": "READY"})
-    reading = read_resources([going], RELEASES)
+    label = {"label": "berth.instance", "value": "triton@old"}
+    old, new = container(labels=[label]), container()
+    old.name = "triton-old"
+    reading = read_resources([known(Judged("berth/dev"), new), going, old, new], RELEASES)
     assert (reading.trouble, reading.judged.models) == ((), ())
-    coming = shown(loads.MODEL, "big", LOADED | {"state": UNKNOWN_STRING_VALUE})
-    assert read_resources([coming], RELEASES).judged.models
+    assert [each.name for each in reading.judged.instances] == ["triton@0"]
 
 
 def test_a_model_that_is_loaded_without_a_claim_is_refused_and_still_counted() -> None:

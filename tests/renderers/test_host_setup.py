@@ -41,6 +41,17 @@ def test_a_key_is_made_once_for_each_instance_and_readable_by_root_alone() -> No
     assert "b0.key" not in script
 
 
+def test_a_key_goes_once_its_instance_is_neither_declared_nor_there(tmp_path: Path) -> None:
+    there = ("0.key", "0.env", "wide-01.key", "gone.key", "going.key", "going.env")
+    for name in there:
+        (tmp_path / name).touch()
+    script = host_setup.setup(PLAN.hosts["alpha"], ALPHA)
+    loop = script[script.index("for k in") :]
+    loop = loop[: loop.index("done") + len("done")].replace("/etc/berth/instances", str(tmp_path))
+    subprocess.run(["sh", "-eu", "-c", loop], check=True)
+    assert {file.name for file in tmp_path.iterdir()} == {*there} - {"gone.key"}
+
+
 def test_a_host_that_still_holds_a_demos_entries_is_not_taken_down() -> None:
     script = host_setup.teardown(PLAN.hosts["alpha"], "berth/dev")
     assert script.index("exit 1") < script.index("rm -f")

@@ -53,7 +53,8 @@ class Server:
 @pytest.fixture(scope="module")
 def server(host: Host) -> Iterator[Server]:
     host.root(
-        "mkdir -p /data/triton/models; docker rm -f test-triton 2>/dev/null; docker run -d --name test-triton --gpus "
+        "mkdir -p /data/triton/models; docker rm -f test-triton 2>/dev/null; "
+        "docker run -d --name test-triton --gpus "
         f"'\"device=2,3\"' -p 127.0.0.1:8000:8000 -p 127.0.0.1:8002:8002 "
         f"-v /data/triton:/data/triton:ro {IMAGE} tritonserver "
         "--model-repository=/data/triton/models --model-control-mode=explicit"
