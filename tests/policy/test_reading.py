@@ -18,9 +18,9 @@ from models.judged import Judged
 from models.judging import RULES
 from models.known import known_of, read, written
 from policy import containers, loads
+from policy.readable import readable
 from policy.reading import KNOWN, Reading
 from policy.reading import read as read_resources
-from policy.rules.readable import readable
 from tests.models.rules.plans import GOOD, RELEASES, WEIGHTS
 from tests.policy.conftest import inventory
 from tests.policy.showing import all_of, known, shown, violations
