@@ -65,6 +65,7 @@ def _parser() -> argparse.ArgumentParser:
     gate = command("gate", _gate, "pass, or refuse a unit's start", lambda _: True)
     gate.add_argument("unit")
     gate.add_argument("--instances", type=Path, help=argparse.SUPPRESS)
+    gate.add_argument("--servers", type=Path, help=argparse.SUPPRESS)
     hold = command("hold", _hold, "claim a GPU for something of your own", lambda _: True)
     hold.add_argument("--gpu", type=int, required=True, help="its index in nvidia-smi")
     hold.add_argument("--mib", type=_mib, help="memory that it keeps to; unset: all, for it alone")
@@ -132,9 +133,10 @@ def _inventory(options: argparse.Namespace) -> dict[str, Any]:
 
 
 def _gate(options: argparse.Namespace) -> None:
-    from host.gate import INSTANCES, check
+    from host.gate import INSTANCES, SERVERS, check
 
-    check(options.ledger, options.unit, options.instances or INSTANCES, options.wait)
+    places = options.instances or INSTANCES, options.servers or SERVERS
+    check(options.ledger, options.unit, *places, busy_s=options.wait)
 
 
 def _hold(options: argparse.Namespace) -> str:

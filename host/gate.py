@@ -9,33 +9,44 @@ from models.refusal import Refusal, Refusals
 from models.start_gate import StartingUnit, refused_start
 
 INSTANCES = Path("/etc/berth/instances")
+SERVERS = Path("/etc/berth/servers")
 
 
-def check(path: Path, unit: str, instances: Path = INSTANCES, busy_s: float = BUSY_S) -> None:
+def check(
+    path: Path,
+    unit: str,
+    instances: Path = INSTANCES,
+    servers: Path = SERVERS,
+    busy_s: float = BUSY_S,
+) -> None:
     """Pass, or say why the unit must not start.
 
     Args:
         path: the ledger.
-        unit: `triton@2`, with or without `.service`.
-        instances: directory of the units' environment files.
+        unit: `triton@2` or `shop-architect`, with or without `.service`.
+        instances: directory of the environment files of Triton's units.
+        servers: directory of those of servers of one model's own.
         busy_s: how long others are waited for, in seconds.
 
     Raises:
         Refusal: a stranger's claim is on one of its GPUs, or that cannot be known.
     """
     name = unit[: -len(".service")] if unit.endswith(".service") else unit
-    kind, _, number = name.partition("@")
-    own = _environment(instances / f"{number}.env")
+    _, at, number = name.partition("@")
+    file = instances / f"{number}.env" if at else servers / f"{name}.env"
+    own = _environment(file)
     if not own.get("GPUS"):
         raise Refusal(
-            f"{instances / f'{number}.env'} does not say which GPUs {name} has",
+            f"{file} does not say which GPUs {name} has",
             consequence=f"{name} is not started.",
-            fix="`pulumi up` the host's stack: it writes the file anew.",
+            fix="`pulumi up` the stack that declares it: it writes the file anew.",
         )
+    units = {f"triton@{each.stem}": each for each in instances.glob("*.env")}
+    units |= {each.stem: each for each in servers.glob("*.env")}
     neighbours = frozenset(
-        f"{kind}@{file.stem}"
-        for file in instances.glob("*.env")
-        if _environment(file).get("HOST_STACK") == own.get("HOST_STACK")
+        each
+        for each, said in units.items()
+        if _environment(said).get("HOST_STACK") == own.get("HOST_STACK")
     )
     starting = StartingUnit(
         instance=name,

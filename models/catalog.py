@@ -6,6 +6,7 @@ from typing import Annotated, Literal, Self
 
 from pydantic import Field, JsonValue, model_validator
 
+from models.engine import Engine
 from models.memory.budget import MIB
 from models.memory.overhead import GRAPHS
 from models.scalars import Declared, MiB, ModelName, Seconds, Tokens
@@ -32,6 +33,11 @@ class CatalogModel(Declared):
 
     weights: Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$")]
     """Directory of the weights, beside the others in the host's weights directory."""
+    engine: Engine = "triton-vllm"
+    """What serves it; a role may say otherwise."""
+    image: str | None = None
+    """Image of its own server, where the stack's for this engine (`images`) will not do, as on the
+    day a model comes out. Not for engines in Triton: their instance has the image."""
     dtype: Literal["auto", "bfloat16", "float16", "float32"] = "auto"
     """Type of weights and activations that are not quantised."""
     quantization: Annotated[str, Field(pattern=r"^[a-z0-9_-]+$")] | None = None

@@ -42,6 +42,8 @@ class ClaimRecord:
     """Name of the repository entry, so Triton's model name."""
     instance: str = ""
     """The unit without `.service`; empty where it is none of Berth's."""
+    engine: str = "triton-vllm"
+    """What serves it: a name of `models.engine`. One with a model for life ends with its unit."""
     http_port: int = 0
     control_key_file: str = ""
     """With these two a stranger can end it: unload the model, then release the claim."""
@@ -100,8 +102,8 @@ class ClaimRecord:
 
 _TYPES: dict[str, type] = {
     "name": str, "owner": str, "stack": str, "demo": str, "model": str, "entry": str,
-    "instance": str, "control_key_file": str, "since": str, "http_port": int, "shared": bool,
-    "leaving": bool,
+    "engine": str, "instance": str, "control_key_file": str, "since": str, "http_port": int,
+    "shared": bool, "leaving": bool,
 }  # fmt: skip
 _WORDS = {str: "text", int: "whole number", bool: "`true` or `false`"}
 

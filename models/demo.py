@@ -6,7 +6,8 @@ from typing import Annotated
 
 from pydantic import Field
 
-from models.scalars import Declared, InstanceName, ModelName, Name
+from models.engine import Engine
+from models.scalars import Declared, InstanceName, ModelName, Name, Port
 
 
 class Role(Declared):
@@ -15,7 +16,13 @@ class Role(Declared):
     model: ModelName
     """A model of the catalog."""
     instance: InstanceName
-    """The instance that holds it. Roles that name the same model and instance share one load."""
+    """The instance that holds it. Roles that name the same model and instance share one load. An
+    engine with one model for life has a server of its own on this instance's GPUs."""
+    engine: Engine | None = None
+    """What serves it. Unset: what the catalog says."""
+    port: Port | None = None
+    """Port of its own server on the host's loopback, for an engine with one model for life. Unset:
+    200 above the instance's `http_port`."""
 
 
 class Demo(Declared):

@@ -101,11 +101,13 @@ class JudgedInstance:
     """Docker's network mode."""
     owned: bool = True
     """Whether it is this stack's to bring up; another's is judged with that other stack."""
+    role: str = ""
+    """For a server of one model's own: the role that it is named after."""
 
     @property
     def at(self) -> str:
         """Where it is declared."""
-        return f"berth:instances.{self.name}"
+        return f"berth:demo.roles.{self.role}" if self.role else f"berth:instances.{self.name}"
 
 
 @dataclass(frozen=True)
@@ -128,6 +130,8 @@ class JudgedModel:
     config_pbtxt: str
     engine_args: Mapping[str, object]
     """Content of `model.json`."""
+    engine: str = "triton-vllm"
+    """What serves it: a name of `models.engine`."""
     image: str = ""
     """Of its instance; empty: not known."""
     weights: Weights | None = None

@@ -11,9 +11,13 @@ from dataclasses import dataclass
 from typing import Literal
 
 from models.catalog import CatalogModel
+from models.engine import TRAITS, Engine
 from models.host import Gpu, Host
 from models.instance import Instance
 from models.overlap import Claim, Room
+
+SERVERS = "/etc/berth/servers"
+"""Directory on the host with an environment file for each server of one model's own."""
 
 
 @dataclass(frozen=True)
@@ -58,8 +62,34 @@ class PlannedInstance:
 
 
 @dataclass(frozen=True)
+class PlannedServer:
+    """A server of one model's own, for life, on the GPUs of an instance."""
+
+    name: str
+    """`<demo>-<role>`, by the first of its roles; its unit without `.service`."""
+    image: str
+    port: int
+    """On the host's loopback."""
+
+    @property
+    def unit(self) -> str:
+        """The systemd unit."""
+        return f"{self.name}.service"
+
+    @property
+    def endpoint(self) -> str:
+        """OpenAI's API over HTTP, on the host's loopback."""
+        return f"http://127.0.0.1:{self.port}"
+
+    @property
+    def environment_file(self) -> str:
+        """File on the host from which the unit learns its container's name."""
+        return f"{SERVERS}/{self.name}.env"
+
+
+@dataclass(frozen=True)
 class Placement:
-    """One load: a catalog model held by an instance for a demo's roles."""
+    """One load: a catalog model held by an instance, or a server of its own, for a demo's roles."""
 
     demo: str
     owner: str
@@ -67,12 +97,21 @@ class Placement:
     model: str
     catalog: CatalogModel
     instance: PlannedInstance
+    """It has the GPUs, whether or not it is what serves."""
     roles: tuple[str, ...]
+    engine: Engine = "triton-vllm"
+    server: PlannedServer | None = None
+    """Set for an engine that holds one model for life."""
+
+    @property
+    def served_by(self) -> str:
+        """The unit that holds it, without `.service`."""
+        return self.server.name if self.server else self.instance.name
 
     @property
     def name(self) -> str:
         """Its name in outputs and messages."""
-        return f"{self.model}/{self.instance.name}"
+        return f"{self.model}/{self.served_by}"
 
     @property
     def entry(self) -> str:
@@ -82,7 +121,7 @@ class Placement:
     @property
     def claim_name(self) -> str:
         """Its claim's name in the host's ledger."""
-        return f"{self.owner.rpartition('/')[0]}/{self.entry}/{self.instance.name}"
+        return f"{self.owner.rpartition('/')[0]}/{self.entry}/{self.served_by}"
 
     @property
     def gpu_memory_utilization(self) -> float:
@@ -92,24 +131,31 @@ class Placement:
     @property
     def endpoint(self) -> str:
         """The model itself, on its host's loopback."""
+        if self.server:
+            return f"{self.server.endpoint}/v1"
         return f"{self.instance.endpoint}/v2/models/{self.entry}"
 
     @property
     def claims(self) -> tuple[Claim, ...]:
-        """What it takes of each of its GPUs: the share that its engine is told to take."""
-        owner = f"{self.owner}: {'+'.join(self.roles)} ({self.model} on {self.instance.name})"
+        """What it takes of each of its GPUs: the share that its engine is told to take, or all."""
+        owner = f"{self.owner}: {'+'.join(self.roles)} ({self.model} on {self.served_by})"
         return tuple(
             Claim(
                 host=self.instance.host_name,
                 gpu=gpu.uuid,
                 name=self.claim_name,
                 owner=owner,
-                mib=self.catalog.shared_mib
-                or math.ceil(gpu.cuda_mib * self.catalog.gpu_memory_utilization),
+                mib=self._mib_of(gpu),
                 shared=self.catalog.shared_mib is not None,
             )
             for gpu in self.instance.gpus
         )
+
+    def _mib_of(self, gpu: Gpu) -> int:
+        if not TRAITS[self.engine].shares:
+            return gpu.cuda_mib
+        share = math.ceil(gpu.cuda_mib * self.catalog.gpu_memory_utilization)
+        return self.catalog.shared_mib or share
 
 
 @dataclass(frozen=True)
@@ -121,6 +167,8 @@ class Plan:
     """Every host that this stack touches."""
     instances: tuple[PlannedInstance, ...]
     """Every instance that it knows, its own or its host stack's."""
+    on_stack: str
+    """The stack that sets its hosts up; its own name where it does so itself."""
     owns_hosts: bool
     """Whether hosts and instances are this stack's to bring up."""
     demo: str | None

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping
 
 from models.catalog import RESERVED_ENGINE_ARGS, CatalogModel
 from models.demo import Role
+from models.engine import TRAITS, Engine
 from models.finding import UNTOUCHED
 from models.refusal import Refusal
 from models.stack import StackConfig
@@ -67,7 +68,21 @@ def role_refusals(
         )
     if model is not None:
         refusals += _engine_refusals(role.model, model)
+        refusals += _budget_refusals(role.model, model, role.engine or model.engine)
     return refusals
+
+
+def _budget_refusals(name: str, model: CatalogModel, engine: Engine) -> list[Refusal]:
+    if model.shared_mib is None or TRAITS[engine].shares:
+        return []
+    return [
+        Refusal(
+            f"`{engine}` cannot keep to `shared_mib`: its KV cache is a share of what is free",
+            consequence=f"It would take memory that others on its GPUs were promised. {UNTOUCHED}",
+            fix="leave `shared_mib` out and give it GPUs of its own, or take another engine.",
+            at=f"catalog/{name}.yaml: shared_mib",
+        )
+    ]
 
 
 def _engine_refusals(name: str, model: CatalogModel) -> list[Refusal]:

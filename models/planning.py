@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from models.catalog import CatalogModel
+from models.engine import Engine
 from models.finding import UNTOUCHED
 from models.host import Host
 from models.plan import Placement, Plan, PlannedInstance
@@ -17,6 +18,7 @@ from models.plan_checks import (
 )
 from models.refusal import Refusal, Refusals
 from models.rules.gpu_exists import pins
+from models.serving import planned_server
 from models.stack import StackConfig
 
 
@@ -50,14 +52,19 @@ def make_plan(
     roles: dict[str, Placement] = {}
     placements: list[Placement] = []
     if config.demo is not None:
-        grouped: dict[tuple[str, str], list[str]] = {}
+        grouped: dict[tuple[str, str, Engine], list[str]] = {}
         for role_name, role in config.demo.roles.items():
             at = f"berth:demo.roles.{role_name}"
             problems = role_refusals(at, role, base, catalog, known_models)
             refusals += problems
             if not problems and role.instance in instances:
-                grouped.setdefault((role.model, role.instance), []).append(role_name)
-        for (model, instance), names in grouped.items():
+                engine = role.engine or catalog[role.model].engine
+                grouped.setdefault((role.model, role.instance, engine), []).append(role_name)
+        for (model, instance, engine), names in grouped.items():
+            server, problems = planned_server(
+                config, base, names, engine, catalog[model], instances[instance]
+            )
+            refusals += problems
             placement = Placement(
                 demo=config.demo.name,
                 owner=f"{project}/{stack}/{config.demo.name}",
@@ -65,6 +72,8 @@ def make_plan(
                 catalog=catalog[model],
                 instance=instances[instance],
                 roles=tuple(names),
+                engine=engine,
+                server=server,
             )
             placements.append(placement)
             roles |= dict.fromkeys(names, placement)
@@ -72,6 +81,7 @@ def make_plan(
         stack=stack,
         hosts=_hosts_in_use(config, base, roles),
         instances=tuple(instances.values()),
+        on_stack=config.host_stack or stack,
         owns_hosts=host_stack is None,
         demo=config.demo.name if config.demo else None,
         placements=tuple(placements),

@@ -7,6 +7,7 @@ from typing import Annotated, Literal, Self
 from pydantic import Field, model_validator
 
 from models.demo import Demo
+from models.engine import Engine
 from models.host import Host
 from models.instance import Instance
 from models.scalars import Declared, InstanceName, Name
@@ -23,6 +24,9 @@ class StackConfig(Declared):
     """GPU machines, by name."""
     instances: dict[InstanceName, Instance] = {}
     """Servers on them. The name is the unit's, so it is unique across the stack's hosts."""
+    images: dict[Engine, Annotated[str, Field(min_length=1)]] = {}
+    """Engine → image of its servers, for engines with one model for life. A demo stack's own go
+    before its host stack's."""
     host_stack: Annotated[str, Field(pattern=r"^[A-Za-z0-9._-]+$")] | None = None
     """The stack that set up the hosts this demo uses: its `Pulumi.<host_stack>.yaml` is read."""
     inventory: Literal["live", "recorded"] = "live"

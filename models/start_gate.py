@@ -24,7 +24,7 @@ class StartingUnit:
     """Whether starting holds nothing yet: Triton in EXPLICIT mode loads what it is told to. Others
     take their memory at the start and hold it for life."""
     neighbours: frozenset[str] = frozenset()
-    """The instances that its own host stack declares on this host, itself among them."""
+    """What its own host stack declares on this host, and the demos that stand on it; itself too."""
 
 
 def refused_start(

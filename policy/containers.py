@@ -13,12 +13,12 @@ from policy.plain import Properties, Unread
 CONTAINER = "docker:index/container:Container"
 IMAGE = "docker:index/remoteImage:RemoteImage"
 COMMAND = "command:remote:Command"
-INSTANCE = "berth:host:TritonInstance"
-LABEL = "berth.instance"
+INSTANCES = ("berth:host:TritonInstance", "berth:demo:ModelServer")
+LABEL, ROLE = "berth.instance", "berth.role"
 EVERYWHERE = "0.0.0.0"  # noqa: S104 - what Docker takes when no address is given
 
 _UNIT = re.compile(
-    r"/etc/systemd/system/[^\s/]+\.service(?: [0-7]+)? <<'(\w+)'\n(.*?)^\1$",
+    r"/etc/systemd/system/([^\s/]+\.service)(?: [0-7]+)? <<'(\w+)'\n(.*?)^\2$",
     re.MULTILINE | re.DOTALL,
 )
 
@@ -33,25 +33,24 @@ def is_instance(resource: PolicyResource) -> bool:
         return True
 
 
-def units(resource: PolicyResource) -> Mapping[str, str]:
-    """Host → text of the unit that a command installs there; empty where it installs none."""
+def units(resource: PolicyResource) -> Mapping[tuple[str, str], str]:
+    """(host, file's name) → text of each unit that a command installs there."""
     try:
-        script = Properties(resource.props).text("stdin", "")
-        found = _UNIT.search(script)
-        return {_host(resource): found[2]} if found else {}
+        found = _UNIT.findall(Properties(resource.props).text("stdin", ""))
+        return {(_host(resource), name): text for name, _, text in found} if found else {}
     except Unread:
         return {}
 
 
 def instance(
-    resource: PolicyResource, images: Mapping[str, str], unit: Mapping[str, str]
+    resource: PolicyResource, images: Mapping[str, str], unit: Mapping[tuple[str, str], str]
 ) -> JudgedInstance:
     """A container of an instance.
 
     Args:
         resource: the container.
         images: id of an image → the reference that it was declared by.
-        unit: host → text of its unit.
+        unit: (host, file's name) → text of a unit.
 
     Raises:
         Unread: a property that has to be plain is not.
@@ -59,8 +58,10 @@ def instance(
     props = Properties(resource.props)
     host = _host(resource)
     command = _given(resource, props, "command")
+    name = _name(resource, props)
+    template = f"{name.partition('@')[0]}@.service"
     return JudgedInstance(
-        name=_name(resource, props),
+        name=name,
         host=host,
         gpus=tuple(_gpus(props)),
         image=_image(resource, props, images),
@@ -75,17 +76,25 @@ def instance(
         keyed=_keyed(command),
         mounts=(*_mounts(props), *_volumes(props)),
         environment=dict(_variable(each) for each in _given(resource, props, "envs")),
-        unit=unit.get(host, ""),
+        unit=unit.get((host, f"{name}.service")) or unit.get((host, template), ""),
         network=props.text("networkMode", "bridge"),
+        role=_label(props, ROLE),
     )
 
 
 def _name(resource: PolicyResource, props: Properties) -> str:
-    for label in props.maps("labels"):
-        if label.text("label", "") == LABEL:
-            return label.text("value")
+    labelled = _label(props, LABEL)
+    if labelled:
+        return labelled
     made_by = resource.parent
-    return made_by.name if made_by is not None and made_by.resource_type == INSTANCE else ""
+    return made_by.name if made_by is not None and made_by.resource_type in INSTANCES else ""
+
+
+def _label(props: Properties, name: str) -> str:
+    for label in props.maps("labels"):
+        if label.text("label", "") == name:
+            return label.text("value")
+    return ""
 
 
 def _host(resource: PolicyResource) -> str:

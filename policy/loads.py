@@ -16,6 +16,7 @@ from policy.plain import Properties, Unread
 CLAIMS = "pulumi-python:dynamic/berth:Claims"
 ENTRY = "pulumi-python:dynamic/berth:RepositoryEntry"
 MODEL = "pulumi-python:dynamic/berth:TritonModel"
+SERVED = "pulumi-python:dynamic/berth:ServedModel"
 CONFIG, ARGS = "config.pbtxt", "1/model.json"
 
 
@@ -74,6 +75,30 @@ def loaded(resource: PolicyResource) -> tuple[str, ClaimRecord]:
         raise Unread(f"{refusal.at}: {refusal.cause}") from None
 
 
+def served(resource: PolicyResource) -> tuple[str, ClaimRecord, dict[str, object]]:
+    """(host, claim, engine's arguments) of a model that a server of its own holds.
+
+    Raises:
+        Unread: it cannot be read.
+    """
+    props = Properties(resource.props)
+    mib = props.whole("claim_mib")
+    values = {
+        "name": props.text("claim_name"),
+        "owner": props.text("holder"),
+        "engine": props.text("engine"),
+        "instance": props.text("unit").removesuffix(".service"),
+        "gpus": [{"uuid": uuid, "mib": mib} for uuid in props.texts("gpus")],
+    }
+    given = props.value("arguments")
+    if not isinstance(given, Mapping):
+        raise Unread("`arguments` is no map")
+    try:
+        return props.text("host"), ClaimRecord.of(values), dict(given)
+    except Refusal as refusal:
+        raise Unread(f"{refusal.at}: {refusal.cause}") from None
+
+
 def arguments(text: str) -> dict[str, object]:
     """The engine's, from `model.json`.
 
@@ -89,8 +114,21 @@ def arguments(text: str) -> dict[str, object]:
     return args
 
 
-def model(host: str, record: ClaimRecord, entry: Mapping[str, str], image: str) -> JudgedModel:
+def model(
+    host: str,
+    record: ClaimRecord,
+    entry: Mapping[str, str],
+    image: str,
+    told: Mapping[str, object] | None = None,
+) -> JudgedModel:
     """A claimed model with its entry's files.
+
+    Args:
+        host: where it is.
+        record: its claim.
+        entry: path → text of its repository entry; empty where it has none.
+        image: of what serves it.
+        told: what its own server is told, where it has one.
 
     Raises:
         Unread: the engine's arguments cannot be read.
@@ -107,6 +145,7 @@ def model(host: str, record: ClaimRecord, entry: Mapping[str, str], image: str) 
         roles=record.roles,
         claims=claims,
         config_pbtxt=entry.get(CONFIG, ""),
-        engine_args=arguments(entry.get(ARGS, "{}")),
+        engine_args=arguments(entry.get(ARGS, "{}")) if told is None else told,
+        engine=record.engine,
         image=image,
     )

@@ -9,6 +9,7 @@ from pulumi_policy import PolicyResource
 
 from models import known
 from models.claim_record import ClaimRecord
+from models.engine import TRAITS
 from models.judged import Judged, JudgedInstance, JudgedModel
 from models.refusal import Refusal
 from models.releases.tables import Releases
@@ -29,6 +30,10 @@ class Reading:
 def read(resources: Sequence[PolicyResource], releases: Releases) -> Reading:
     """Read a stack's resources. What cannot be read is trouble, never an exception."""
     return _Reader(resources, releases).reading()
+
+
+class _Claims(dict[tuple[str, str], tuple[PolicyResource, str, ClaimRecord]]):
+    """(host, claim's name) → the resource that says it, host and claim."""
 
 
 class _Reader:
@@ -77,7 +82,7 @@ class _Reader:
                 images[props.text("imageId")] = props.text("name")
             except Unread:
                 continue  # An image that is pulled in this run: its container depends on it.
-        units: dict[str, str] = {}
+        units: dict[tuple[str, str], str] = {}
         for resource in self._of_type(containers.COMMAND):
             units |= containers.units(resource)
         found = []
@@ -91,11 +96,11 @@ class _Reader:
         return tuple(found)
 
     def _models(self, images: dict[tuple[str, str], str]) -> Iterable[JudgedModel]:
-        records: dict[tuple[str, str], tuple[PolicyResource, str, ClaimRecord]] = {}
+        claims = _Claims()
         for resource in self._of_type(loads.CLAIMS):
             try:
                 for host, record in loads.claimed(resource):
-                    records[host, record.name] = (resource, host, record)
+                    claims[host, record.name] = (resource, host, record)
             except Unread as why:
                 self._unread(resource, str(why))
         for resource in self._of_type(loads.MODEL):
@@ -104,16 +109,26 @@ class _Reader:
             except Unread as why:
                 self._unread(resource, str(why))
                 continue
-            claimed = records.setdefault((host, record.name), (resource, host, record))[2]
-            self._compare(resource, record, claimed)
+            self._compare(resource, host, record, claims, with_entry=True)
+        told: dict[tuple[str, str], dict[str, object]] = {}
+        for resource in self._of_type(loads.SERVED):
+            try:
+                host, record, given = loads.served(resource)
+            except Unread as why:
+                self._unread(resource, str(why))
+                continue
+            told[host, record.name] = given
+            self._compare(resource, host, record, claims, with_entry=False)
         entries = self._entries()
-        for resource, host, record in records.values():
+        for resource, host, record in claims.values():
             entry = entries.get((host, record.entry))
-            if entry is None:
+            traits = TRAITS.get(record.engine)
+            if entry is None and (traits is None or traits.entry):
                 self._unread(resource, f"no repository entry `{record.entry}` on host {host}")
             try:
                 image = images.get((host, record.instance), "")
-                yield loads.model(host, record, entry or {}, image)
+                own = told.get((host, record.name)) if traits and traits.for_life else None
+                yield loads.model(host, record, entry or {}, image, own)
             except Unread as why:
                 self._unread(resource, str(why))
 
@@ -127,13 +142,23 @@ class _Reader:
                 self._unread(resource, str(why))
         return found
 
-    def _compare(self, resource: PolicyResource, record: ClaimRecord, claimed: ClaimRecord) -> None:
+    def _compare(
+        self,
+        resource: PolicyResource,
+        host: str,
+        record: ClaimRecord,
+        claims: _Claims,
+        *,
+        with_entry: bool,
+    ) -> None:
         """A model is loaded as it is claimed, or its claim says nothing about it."""
-        if claimed is record:
+        if (host, record.name) not in claims:
+            claims[host, record.name] = (resource, host, record)
             self._unread(resource, "it is loaded without a claim")
-        elif (set(record.gpus), record.entry, record.instance) != (
-            set(claimed.gpus), claimed.entry, claimed.instance
-        ):  # fmt: skip
+            return
+        claimed = claims[host, record.name][2]
+        same = (set(record.gpus), record.instance) == (set(claimed.gpus), claimed.instance)
+        if not same or (with_entry and record.entry != claimed.entry):
             self._unread(resource, f"it is loaded otherwise than {record.name} is claimed")
 
     def _with_weights(self, model: JudgedModel) -> JudgedModel:

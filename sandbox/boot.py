@@ -7,16 +7,19 @@ from pathlib import Path
 
 from . import container
 from .cache import one_at_a_time
+from .engine_images import ENGINE_IMAGES, base_rootfs
 from .host_image import host_image
 from .keys import FILES, ensure_keys, remove_keys
 from .machine import prepare
 from .process import SandboxError
 from .progress import say, step
-from .readiness import facts, has_triton, is_booted, wait_booted
+from .readiness import facts, has_engine, has_triton, is_booted, wait_booted
 from .settings import ADDRESS, USER, Settings, write_description
 from .triton_image import CHANGES, IMAGE, image_key, triton_rootfs
 from .weights.catalog import STANDARD
 from .write_weights import write_weights
+
+_IMAGES = {"triton": IMAGE} | {image.program: image.name for image in ENGINE_IMAGES}
 
 
 def up(settings: Settings, directory: Path) -> None:
@@ -30,8 +33,8 @@ def _up(settings: Settings, directory: Path) -> None:
     state = container.look(settings.name)
     if state and state.running and state.settings == settings and _keys_kept(directory):
         found = facts(settings.name)
-        if is_booted(settings, found) and has_triton(found):
-            write_description(directory, settings, IMAGE)
+        if is_booted(settings, found) and _has_images(found):
+            write_description(directory, settings, _IMAGES)
             _say_older(state.image)
             say(f"{settings.name} is up: {_login(settings, directory)}")
             return
@@ -45,10 +48,11 @@ def _up(settings: Settings, directory: Path) -> None:
         state = None
     _boot(settings, directory, state)
     _load_triton(settings.name)
+    _load_engines(settings.name)
     if int(facts(settings.name).get("weights") or 0) < len(STANDARD):
         with step("writing weights directories"):
             write_weights(settings.name, [])
-    write_description(directory, settings, IMAGE)
+    write_description(directory, settings, _IMAGES)
     say(f"{settings.name} is up: {_login(settings, directory)}")
 
 
@@ -98,12 +102,33 @@ def _boot(settings: Settings, directory: Path, state: container.State | None) ->
 def _load_triton(name: str) -> None:
     if has_triton(facts(name)):
         return
-    tar = triton_rootfs()
     changes = [f"--change={change}" for change in (*CHANGES, f"LABEL key={image_key()}")]
-    command = ["docker", "exec", "-i", name, "docker", "import"]
-    with step(f"loading {IMAGE} into the host's Docker"), tar.open("rb") as stream:
-        done = subprocess.run(
-            [*command, *changes, "-", IMAGE], stdin=stream, capture_output=True, check=False
-        )
+    tar = triton_rootfs()
+    with step(f"loading {IMAGE} into the host's Docker"):
+        _docker(name, ["import", *changes, "-", IMAGE], tar)
+
+
+def _load_engines(name: str) -> None:
+    """The images that serve by themselves: their Debian once, and a layer each on it."""
+    found = facts(name)
+    for image in ENGINE_IMAGES:
+        if has_engine(found, image):
+            continue
+        context = image.context()
+        with step(f"loading {image.name} into the host's Docker"):
+            if not container.shell(name, f"docker image ls --quiet {image.base}").strip():
+                _docker(name, ["import", "-", image.base], base_rootfs())
+            _docker(name, ["build", "--quiet", "--tag", image.name, "-"], context)
+
+
+def _docker(name: str, words: list[str], tar: Path) -> None:
+    """Docker's command inside the host, fed with a tar."""
+    command = ["docker", "exec", "--env=DOCKER_BUILDKIT=0", "-i", name, "docker", *words]
+    with tar.open("rb") as stream:
+        done = subprocess.run(command, stdin=stream, capture_output=True, check=False)
     if done.returncode:
-        raise SandboxError(f"docker import in {name} failed: {done.stderr.decode().strip()}")
+        raise SandboxError(f"docker {words[0]} in {name} failed: {done.stderr.decode().strip()}")
+
+
+def _has_images(found: dict[str, str]) -> bool:
+    return has_triton(found) and all(has_engine(found, image) for image in ENGINE_IMAGES)

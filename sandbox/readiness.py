@@ -7,22 +7,28 @@ import time
 from collections.abc import Callable
 
 from .container import shell
+from .engine_images import ENGINE_IMAGES, EngineImage
 from .process import SandboxError
 from .settings import ADDRESS, Settings
 from .triton_image import IMAGE, image_key
 
 BOOT_SECONDS = 90
+_KEYS = "".join(
+    f"printf '{image.program}=%s\\n' "
+    f"\"$(docker image inspect -f '{{{{.Config.Labels.key}}}}' {image.name} 2>/dev/null)\"\n"
+    for image in ENGINE_IMAGES
+)
 _CHECK = f"""
 printf 'system=%s\\n' "$(systemctl is-system-running 2>&1)"
 printf 'gpus=%s\\n' "$(ls -d /run/simgpu/GPU-* 2>/dev/null | wc -l)"
 printf 'docker=%s\\n' "$(docker version -f '{{{{.Server.Version}}}}' 2>/dev/null)"
 printf 'triton=%s\\n' "$(docker image inspect -f '{{{{.Config.Labels.key}}}}' {IMAGE} 2>/dev/null)"
 printf 'weights=%s\\n' "$(ls /data/triton/weights 2>/dev/null | wc -l)"
-"""
+{_KEYS}"""
 
 
 def facts(name: str) -> dict[str, str]:
-    """One look at the running host: system state, GPUs, Docker, Triton image's key, weights."""
+    """One look at the running host: system state, GPUs, Docker, the images' keys, weights."""
     lines = shell(name, _CHECK, check=False).splitlines()
     return {k: v for k, _, v in (line.partition("=") for line in lines)}
 
@@ -47,6 +53,10 @@ def is_booted(settings: Settings, found: dict[str, str]) -> bool:
 
 def has_triton(found: dict[str, str]) -> bool:
     return found.get("triton") == image_key()
+
+
+def has_engine(found: dict[str, str], image: EngineImage) -> bool:
+    return found.get(image.program) == image.key()
 
 
 def wait_booted(settings: Settings, look: Callable[[str], dict[str, str]] = facts) -> None:

@@ -45,19 +45,20 @@ class Settings:
         return [f"{k} {its[k]} → {mine[k]}" for k in mine if mine[k] != its[k]]
 
 
-def description(settings: Settings, image: str) -> dict[str, Any]:
+def description(settings: Settings, images: dict[str, str]) -> dict[str, Any]:
     """What sandbox.json tells whoever uses the host."""
     gpus = [simulated_l4(index, settings.memory_mib) for index in range(settings.gpus)]
     return {
         "name": settings.name,
         "ssh": {"address": ADDRESS, "port": settings.ssh_port, "user": USER},
         "gpus": [{"index": g.index, "uuid": g.uuid, "memory_mib": g.memory_mib} for g in gpus],
-        "image": image,
+        "image": images["triton"],
+        "images": images,
     }
 
 
-def write_description(directory: Path, settings: Settings, image: str) -> None:
-    text = json.dumps(description(settings, image), indent=2) + "\n"
+def write_description(directory: Path, settings: Settings, images: dict[str, str]) -> None:
+    text = json.dumps(description(settings, images), indent=2) + "\n"
     target = directory / "sandbox.json"
     if not target.exists() or target.read_text() != text:
         target.write_text(text)

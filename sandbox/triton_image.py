@@ -1,4 +1,4 @@
-"""The Triton image's root file system: a small Debian, the real server, the vllm backend.
+"""The Triton image's root file system: a small Debian, the real server, all the stand-ins.
 
 Laid out like NVIDIA's: /opt/tritonserver with bin, lib and backends. Inside the sandbox it is
 imported by the inner Docker, so it is a plain tar.
@@ -7,25 +7,31 @@ imported by the inner Docker, so it is a plain tar.
 from __future__ import annotations
 
 import io
-import py_compile
 import shutil
-import sys
 import tarfile
 import tempfile
 import zipfile
 from collections.abc import Iterator
 from pathlib import Path
 
+from .all_models import all_models
 from .cache import cached, key
+from .image_files import File, add, compiled, packages, serving_wheels
 from .process import run
 from .progress import step
 from .rootfs import SUITE, TRITON_PACKAGES, rootfs
-from .wheels import LOCK, wheels
+from .wheels import LOCK, SERVING_LOCK, wheels
 
 IMAGE = "berth-sandbox/tritonserver:2.51.0-vllm"
 """Its name in the sandbox's Docker: no registry has it."""
 HERE = Path(__file__).parent / "triton"
 STANDIN = Path(__file__).parent / "vllm_standin"
+_PACKAGES = ("vllm_standin", "serving", "openai_frontend", "trtllm_standin", "trtllm_triton")
+"""On Python's path, for the OpenAI frontend and TensorRT-LLM's models."""
+_RECIPE = [
+    Path(__file__),
+    *(Path(__file__).with_name(n) for n in ("all_models.py", "image_files.py")),
+]
 PREFIX = "opt/tritonserver"
 _CUDART = "libcudart-09529672.so.12.6.77"
 """Under the very name that the wheel's binaries ask for, in place of the wheel's own."""
@@ -52,28 +58,11 @@ CHANGES = (
 
 
 def image_key() -> str:
-    return key([SUITE, *TRITON_PACKAGES, LOCK, HERE, STANDIN, *CHANGES, Path(__file__)])
+    own = [*(STANDIN.parent / name for name in _PACKAGES), *_RECIPE]
+    return key([SUITE, *TRITON_PACKAGES, LOCK, SERVING_LOCK, HERE, *own, *CHANGES])
 
 
-def _compiled(name: str, source: bytes) -> Iterator[tuple[str, bytes, int]]:
-    """Byte code beside the source, where this interpreter writes the image's kind (3.11).
-
-    Without it every new container compiles numpy at its first load of a model: a second each.
-    """
-    if sys.version_info[:2] != (3, 11) or not name.endswith(".py"):
-        return
-    folder, _, file = name.rpartition("/")
-    with tempfile.TemporaryDirectory() as place:
-        path = Path(place, file)
-        path.write_bytes(source)
-        target = f"{place}/out.pyc"
-        mode = py_compile.PycInvalidationMode.UNCHECKED_HASH
-        py_compile.compile(str(path), target, f"/{name}", doraise=True, invalidation_mode=mode)
-        compiled = Path(target).read_bytes()
-    yield f"{folder}/__pycache__/{file[:-3]}.cpython-311.pyc", compiled, 0o644
-
-
-def _files() -> Iterator[tuple[str, bytes, int]]:
+def _files() -> Iterator[File]:
     """Name, content and mode of everything that is added to Debian."""
     with zipfile.ZipFile(wheels()) as outer:
         for wheel in outer.namelist():
@@ -85,15 +74,16 @@ def _files() -> Iterator[tuple[str, bytes, int]]:
                         executable = "/bin/" in name or "stub" in name or ".so" in name
                         target = _PLACES[place] + name.removeprefix(place)
                         yield target, inner.read(name), 0o755 if executable else 0o644
-    for folder, place in ((HERE / "backend", ""), (STANDIN, "vllm_standin/")):
-        for file in sorted(folder.glob("*.py")):
-            yield f"{PREFIX}/backends/vllm/{place}{file.name}", file.read_bytes(), 0o644
-
-
-def _add(archive: tarfile.TarFile, name: str, content: bytes, mode: int) -> None:
-    member = tarfile.TarInfo(name)
-    member.size, member.mode = len(content), mode
-    archive.addfile(member, io.BytesIO(content))
+    for file in sorted(STANDIN.glob("*.py")):
+        yield f"{PREFIX}/backends/vllm/vllm_standin/{file.name}", file.read_bytes(), 0o644
+    for file in sorted((HERE / "backends").glob("*/*.py")):
+        yield f"{PREFIX}/backends/{file.parent.name}/{file.name}", file.read_bytes(), 0o644
+    yield from serving_wheels()
+    yield from packages(*_PACKAGES)
+    frontend = (HERE / "frontend" / "main.py").read_bytes()
+    yield f"{PREFIX}/python/openai/openai_frontend/main.py", frontend, 0o644
+    for name, content in all_models():
+        yield f"app/all_models/{name}", content, 0o644
 
 
 def _cuda_runtime() -> bytes:
@@ -114,9 +104,9 @@ def triton_rootfs() -> Path:
             shutil.copyfile(base, target)
             with tarfile.open(target, "a") as archive:
                 for name, content, mode in _files():
-                    _add(archive, name, content, mode)
-                    for compiled in _compiled(name, content):
-                        _add(archive, *compiled)
-                _add(archive, f"{PREFIX}/lib/{_CUDART}", _cuda_runtime(), 0o755)
+                    add(archive, name, content, mode)
+                    for code in compiled(name, content):
+                        add(archive, *code)
+                add(archive, f"{PREFIX}/lib/{_CUDART}", _cuda_runtime(), 0o755)
 
     return cached("triton-image.tar", image_key(), build)

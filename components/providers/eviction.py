@@ -1,4 +1,4 @@
-"""Unloading the models that stand behind claims, known by their records alone."""
+"""Ending the models that stand behind claims, known by their records alone."""
 
 from __future__ import annotations
 
@@ -6,10 +6,12 @@ import asyncio
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 
+from components.providers import served_unit
 from components.providers.model_reading import remove
 from components.providers.model_server import STARTING, Wanted, model_state, server, unit_state
 from components.providers.ssh import Session
 from models.claim_record import ClaimRecord
+from models.engine import TRAITS
 from models.refusal import Refusal
 
 LOAD_TIMEOUT_S = 900.0
@@ -19,7 +21,7 @@ UNLOAD_TIMEOUT_S = 120.0
 
 
 async def evict(session: Session, records: Iterable[ClaimRecord]) -> dict[str, Refusal]:
-    """Unload the records' models, and wait until their memory is back.
+    """Unload the records' models, or stop their servers, and wait until their memory is back.
 
     One at a time on each server, different servers at the same time. A model that is not loaded, a
     server that is gone and a claim without an instance need nothing.
@@ -52,6 +54,8 @@ async def loaded(session: Session, record: ClaimRecord) -> bool:
     """
     if not record.instance:
         return False
+    if _for_life(record):
+        return await served_unit.runs(session, f"{record.instance}.service")
     wanted = _wanted(record)
     if not await session.listens(wanted.http_port):
         return await unit_state(session, wanted.unit) in STARTING
@@ -78,6 +82,11 @@ def in_the_way(before: Sequence[ClaimRecord], now: Sequence[ClaimRecord]) -> lis
 
 
 async def _unload(session: Session, record: ClaimRecord) -> None:
+    if _for_life(record):
+        gpus = [gpu.uuid for gpu in record.gpus]
+        mib = min(gpu.mib for gpu in record.gpus)
+        await served_unit.end(session, f"{record.instance}.service", gpus, mib, UNLOAD_TIMEOUT_S)
+        return
     wanted = _wanted(record)
     try:
         await remove(session, wanted)
@@ -85,6 +94,11 @@ async def _unload(session: Session, record: ClaimRecord) -> None:
         # Stopped while it was asked, as a host that is taken down with its demo is.
         if await unit_state(session, wanted.unit) in STARTING:
             raise
+
+
+def _for_life(record: ClaimRecord) -> bool:
+    traits = TRAITS.get(record.engine)
+    return traits is not None and traits.for_life
 
 
 def _wanted(record: ClaimRecord) -> Wanted:

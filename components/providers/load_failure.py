@@ -178,19 +178,27 @@ def recognise(reason: str) -> LoadFailure:
 
 
 def load_refused(
-    reason: str, *, model: str, unit: str, instance: str, gpus: list[str], still_held: str = ""
+    reason: str,
+    *,
+    model: str,
+    unit: str,
+    instance: str,
+    gpus: list[str],
+    still_held: str = "",
+    said_by: str = "Triton",
 ) -> Refusal:
     """The refusal for a failed load.
 
     Args:
         reason: what Triton's load call answered.
         still_held: who still holds GPU memory after the clean-up, if anybody does.
+        said_by: whose reason it is.
     """
     failure = recognise(reason)
     names = {"model": model, "unit": unit, "gpus": ", ".join(gpus) or "the CPU"}
-    consequence = f"Triton says: {_quote(reason)}\n  Nothing of the model is left loaded."
+    consequence = f"{said_by} says: {_quote(reason)}\n  Nothing of the model is left loaded."
     if still_held:
-        consequence = f"Triton says: {_quote(reason)}\n  Memory is still held: {still_held}"
+        consequence = f"{said_by} says: {_quote(reason)}\n  Memory is still held: {still_held}"
     return Refusal(
         f"{model} does not load: {failure.means.format(**names)}",
         consequence=consequence,

@@ -14,12 +14,12 @@ from pathlib import Path
 from components.renderers import berth_host, unit
 from components.renderers.container import SERVE
 from models.host import Host
-from models.plan import PlannedInstance
+from models.plan import SERVERS, PlannedInstance
 
 SERVE_SOURCE = Path(__file__).parents[2] / "host" / "serve_triton.py"
 _LEDGER_DIR = berth_host.LEDGER.rpartition("/")[0]
 
-_INSTALL = """\
+INSTALL = """\
 # install_file PATH [MODE]: standard input becomes the file, in one step; says `changed` where it
 # differed.
 install_file() {
@@ -50,11 +50,12 @@ def setup(host: Host, instances: Sequence[PlannedInstance]) -> str:
     lines = [
         f"install -d -m 0755 {host.data_dir} {host.repository} {host.weights}",
         "install -d -m 0755 /etc/berth",
+        f"install -d -m 0755 {SERVERS}",
         f"install -d -m 0700 /etc/berth/instances {_LEDGER_DIR}",
-        _INSTALL.rstrip(),
+        INSTALL.rstrip(),
         _berth_host(),
-        _installed(SERVE, SERVE_SOURCE.read_text()),
-        _installed(unit.TEMPLATE_PATH, unit.template(host)),
+        installed(SERVE, SERVE_SOURCE.read_text()),
+        installed(unit.TEMPLATE_PATH, unit.template(host)),
         '[ -z "$changed" ] || reload=yes',
     ]
     lines += [
@@ -68,11 +69,11 @@ def setup(host: Host, instances: Sequence[PlannedInstance]) -> str:
         f'[ "$(systemctl show -p NeedDaemonReload --value {instance.unit})" != yes ] || reload=yes'
         for instance in instances
     ]
-    lines.append(_RELOAD.rstrip())
+    lines.append(RELOAD.rstrip())
     return "reload=no\n" + "\n".join(lines) + "\n"
 
 
-_RELOAD = """\
+RELOAD = """\
 if [ "$reload" = yes ]; then
   systemctl daemon-reload
   for c in $(docker ps -q --filter label=berth.instance); do
@@ -94,7 +95,7 @@ def _berth_host() -> str:
     )
 
 
-def _installed(path: str, text: str) -> str:
+def installed(path: str, text: str) -> str:
     return f"changed=$(install_file {path} <<'END_OF_FILE'\n{text}END_OF_FILE\n)"
 
 

@@ -5,18 +5,19 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 import pulumi
+import pulumi_docker as docker
 
 from components.providers.claims import Claims
 from components.providers.repository_entry import RepositoryEntry
 from components.providers.triton_model import TritonModel
 from components.renderers import entry
+from components.renderers.host_guard import host_stack
 from components.resources.access import HostAccess
 from components.resources.instance import TritonInstance
+from components.resources.model_server import CANARY_TIMEOUT_S, ModelServer
 from models.claim_record import ClaimedGpu, ClaimRecord
+from models.engine import TRAITS
 from models.plan import Placement, Plan
-
-CANARY_TIMEOUT_S = 60
-"""Bound on the inference that decides whether a loaded model serves, in seconds."""
 
 
 class Demo(pulumi.ComponentResource):
@@ -35,6 +36,8 @@ class Demo(pulumi.ComponentResource):
         super().__init__("berth:demo:Demo", str(plan.demo), None, opts)
         self._access = access
         self._instances = instances
+        self._plan = plan
+        self._dockers: dict[str, docker.Provider] = {}
         self._entries: dict[tuple[str, str], RepositoryEntry] = {}
         self._claims = {
             host: self._claimed(host, placements)
@@ -43,7 +46,10 @@ class Demo(pulumi.ComponentResource):
         }
         states = {}
         for placement in plan.placements:
-            states[placement.name] = self._model(placement, self._entry(placement)).state
+            if placement.server:
+                states[placement.name] = self._server(placement).state
+            else:
+                states[placement.name] = self._model(placement, self._entry(placement)).state
         self.states = states
         self.register_outputs({"states": dict(states)})
 
@@ -81,6 +87,31 @@ class Demo(pulumi.ComponentResource):
                 opts=pulumi.ResourceOptions(parent=self, depends_on=[self._claims[host]]),
             )
         return self._entries[host, placement.entry]
+
+    def _server(self, placement: Placement) -> ModelServer:
+        """A server of its own; only one that runs from a repository entry has one."""
+        host = placement.instance.host_name
+        served_by = self._instances.get(placement.instance.name)
+        needed: list[pulumi.Resource] = [self._claims[host]]
+        if TRAITS[placement.engine].entry:
+            needed.append(self._entry(placement))
+        return ModelServer(
+            placement,
+            self._access[host],
+            self._docker(host, served_by),
+            self._plan.stack,
+            host_stack(self._plan.on_stack),
+            [*needed, *([served_by.setup] if served_by else [])],
+            pulumi.ResourceOptions(parent=self),
+        )
+
+    def _docker(self, host: str, served_by: TritonInstance | None) -> docker.Provider:
+        """The host's own where this stack set it up, else one for all servers of the demo there."""
+        if served_by:
+            return served_by.setup.docker_provider
+        if host not in self._dockers:
+            self._dockers[host] = self._access[host].docker(pulumi.ResourceOptions(parent=self))
+        return self._dockers[host]
 
     def _model(self, placement: Placement, written: RepositoryEntry) -> TritonModel:
         planned = placement.instance
@@ -129,9 +160,10 @@ def claim_record(placement: Placement) -> ClaimRecord:
         roles=placement.roles,
         model=placement.model,
         entry=placement.entry,
-        instance=instance.name,
-        http_port=instance.declared.http_port,
-        control_key_file=instance.control_key_file,
+        engine=placement.engine,
+        instance=placement.served_by,
+        http_port=placement.server.port if placement.server else instance.declared.http_port,
+        control_key_file="" if placement.server else instance.control_key_file,
         gpus=tuple(ClaimedGpu(claim.gpu, claim.mib) for claim in placement.claims),
         shared=any(claim.shared for claim in placement.claims),
     )

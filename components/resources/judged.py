@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
-from components.renderers import container, entry, unit
+from components.renderers import container, entry, server_container, unit
 from components.resources.demo import claim_record
+from models.engine import TRAITS
 from models.inventory import Inventory
 from models.judged import (
     Judged,
@@ -41,8 +42,9 @@ def of_plan(
     return Judged(
         stack=stack,
         hosts={name: _host(plan, name, inventories.get(name), stack) for name in plan.hosts},
-        instances=tuple(
-            _instance(plan, each) for each in plan.instances if each.host_name in plan.hosts
+        instances=(
+            *(_instance(plan, each) for each in plan.instances if each.host_name in plan.hosts),
+            *(_server(each) for each in plan.placements if each.server),
         ),
         models=tuple(
             _model(each, inventories.get(each.instance.host_name)) for each in plan.placements
@@ -116,6 +118,28 @@ def _instance(plan: Plan, planned: PlannedInstance) -> JudgedInstance:
     )
 
 
+def _server(placement: Placement) -> JudgedInstance:
+    planned = server_container.planned(placement)
+    return JudgedInstance(
+        name=planned.name,
+        host=placement.instance.host_name,
+        gpus=tuple(gpu.uuid for gpu in placement.instance.gpus),
+        image=planned.image,
+        published=tuple(
+            Published(each.address, each.port, each.inside)
+            for each in server_container.published_ports(placement)
+        ),
+        keyed="",
+        mounts=tuple(
+            Mounted(each.source, each.target, each.read_only)
+            for each in server_container.mounts(placement)
+        ),
+        environment=dict(text.split("=", 1) for text in server_container.environment(placement)),
+        unit=unit.server(placement),
+        role=min(placement.roles),
+    )
+
+
 def _model(placement: Placement, inventory: Inventory | None) -> JudgedModel:
     record = claim_record(placement)
     # As the claim's resource has it.
@@ -135,8 +159,9 @@ def _model(placement: Placement, inventory: Inventory | None) -> JudgedModel:
         instance=record.instance,
         roles=record.roles,
         claims=record.claims(placement.instance.host_name),
-        config_pbtxt=files["config.pbtxt"],
+        config_pbtxt=files.get("config.pbtxt", "") if TRAITS[placement.engine].entry else "",
         engine_args=entry.engine_args(placement),
-        image=placement.instance.declared.image,
+        engine=placement.engine,
+        image=placement.server.image if placement.server else placement.instance.declared.image,
         weights=inventory.weights.get(placement.catalog.weights) if inventory else None,
     )

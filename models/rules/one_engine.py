@@ -6,6 +6,7 @@ model configuration: instance groups). KIND_MODEL with count 1 makes one, whatev
 
 from __future__ import annotations
 
+from models.engine import VLLM_ENTRY
 from models.finding import Finding, wrong
 from models.judged import Judged, JudgedModel
 from models.text_format import Message, Unreadable, Value, parse
@@ -22,6 +23,8 @@ def findings(judged: Judged) -> list[Finding]:
     """One for each model whose configuration makes another number of engines than one."""
     found = []
     for model in judged.models:
+        if model.engine not in VLLM_ENTRY:
+            continue
         instance = judged.instance(model.instance, model.host)
         visible = len(instance.gpus) if instance else len(model.claims)
         problems = _problems(model, max(1, visible))

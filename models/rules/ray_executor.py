@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from models.engine import VLLM_ENTRY
 from models.finding import Finding
 from models.judged import Judged
 from models.releases.executor import executor_findings
@@ -16,6 +17,8 @@ def findings(judged: Judged) -> list[Finding]:
     """One for each model whose workers would not start."""
     found = []
     for model in judged.models:
+        if model.engine not in VLLM_ENTRY:
+            continue  # vLLM's own server and TensorRT-LLM start their workers themselves.
         tensor, pipeline = split(model) or (1, 1)
         told = model.engine_args.get("distributed_executor_backend")
         # Without one, vLLM takes `mp` on one host (vllm/config/parallel.py).

@@ -19,7 +19,8 @@ def findings(judged: Judged) -> list[Finding]:
     uses: dict[tuple[str, int], set[str]] = defaultdict(set)
     for instance in judged.own_instances:
         for open_port in instance.published:
-            key = _KEYS.get(open_port.inside, f"port {open_port.inside}")
+            key = "port" if instance.role else _KEYS.get(open_port.inside)
+            key = key or f"port {open_port.inside}"
             uses[instance.host, open_port.port].add(f"{instance.at}.{key}")
     found = []
     for (host, port), places in sorted(uses.items()):

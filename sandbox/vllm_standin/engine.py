@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from . import budget, ranks
+from . import budget, kv_cache, ranks
 from .budget import Budget, DoesNotFitError
 from .checkpoint import Checkpoint
 from .driver import devices
@@ -26,6 +26,8 @@ class Engine:
     checkpoint: Checkpoint
     max_model_len: int
     workers: list[ranks.Rank]
+    kv_tokens: int = 0
+    """Tokens of one sequence that would fill the KV pool."""
 
     @property
     def alive(self) -> bool:
@@ -39,7 +41,7 @@ class Engine:
             worker.process.wait(timeout=30)
 
 
-def _grow(workers: Sequence[ranks.Rank], sizes: Sequence[int], seconds: float) -> list[int]:
+def grow(workers: Sequence[ranks.Rank], sizes: Sequence[int], seconds: float) -> list[int]:
     """Let all ranks grow at once; returns the free bytes each saw, or raises CUDA's error."""
     for worker, size in zip(workers, sizes, strict=True):
         worker.ask(size, seconds)
@@ -60,16 +62,16 @@ def _load(
 ) -> Budget:
     plan = min((budget.plan(arguments, checkpoint, w.total) for w in workers), key=lambda p: p.kv)
     same = len(workers)
-    free = _grow(workers, [budget.CONTEXT_BYTES] * same, 0.05)
+    free = grow(workers, [budget.CONTEXT_BYTES] * same, 0.05)
     for worker, left in zip(workers, free, strict=True):
         # vLLM's snapshot is taken with the context already there.
         budget.check_start(arguments, worker.total, left, worker.device)
     try:
-        _grow(workers, [plan.weights] * same, load_seconds(checkpoint.total_bytes))
+        grow(workers, [plan.weights] * same, load_seconds(checkpoint.total_bytes))
     except DoesNotFitError:
         log(_WEIGHTS_HINT)
         raise
-    _grow(workers, [budget.OVERHEAD_BYTES - budget.CONTEXT_BYTES] * same, 0.05)
+    grow(workers, [budget.OVERHEAD_BYTES - budget.CONTEXT_BYTES] * same, 0.05)
     budget.check_kv(arguments, checkpoint, plan)
     if checkpoint.is_nvfp4 and arguments.pipeline_parallel_size > 1:
         raise DoesNotFitError(
@@ -77,7 +79,7 @@ def _load(
             "Pipeline parallelism is not supported for this model. Supported models implement the "
             "`SupportsPP` interface.",
         )
-    _grow(workers, [plan.kv + plan.graphs] * same, 0.2)
+    grow(workers, [plan.kv + plan.graphs] * same, 0.2)
     return plan
 
 
@@ -99,4 +101,13 @@ def start(
         engine.shutdown()
         raise RuntimeError(ENGINE_FAILED) from error
     engine.max_model_len = plan.max_model_len
+    engine.kv_tokens = _kv_tokens(arguments, checkpoint, plan)
     return engine
+
+
+def _kv_tokens(arguments: EngineArgs, checkpoint: Checkpoint, plan: Budget) -> int:
+    types = kv_cache.layer_types(checkpoint.text, arguments.tensor_parallel_size)
+    quantization = checkpoint.config.get("quantization_config") or {}
+    element = kv_cache.element_bytes(arguments.kv_cache_dtype, quantization)
+    pool = plan.kv * arguments.pipeline_parallel_size
+    return kv_cache.longest(types, element, pool, arguments.max_num_batched_tokens)

@@ -13,8 +13,8 @@ from . import answers, sampling
 from .engine import DEAD, Engine
 from .metrics import Metrics
 from .request import Request
+from .version import TOKEN_SECONDS
 
-TOKEN_SECONDS = 0.01
 FINAL = pb_utils.TRITONSERVER_RESPONSE_COMPLETE_FINAL
 _CANCELLED = "Request was cancelled"
 

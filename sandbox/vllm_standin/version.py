@@ -10,6 +10,8 @@ LOAD_SECONDS_PER_GIB = 0.06
 
 Triton itself adds some two seconds a load for its two Python processes.
 """
+TOKEN_SECONDS = 0.01
+"""Between two tokens of a sequence."""
 
 
 def _played() -> tuple[int, ...]:

@@ -9,6 +9,7 @@ import pytest
 from components.renderers import unit
 from tests.declarations import G0, SECTIONS, plan_of
 from tests.host.conftest import GPUS, BerthHost, record
+from tests.renderers.engines.served import placed
 
 ANNA = "berth/dev/shop"
 
@@ -64,3 +65,38 @@ def test_a_unit_whose_gpus_are_not_known_does_not_start(host: BerthHost, instanc
     done = host.run("gate", "triton@0", "--instances", str(instances))
     assert done.returncode == 1
     assert "does not say which GPUs" in done.stderr
+
+
+@pytest.fixture
+def servers(instances: Path) -> Path:
+    """A demo's server of one model's own, on the GPUs of the wide instance."""
+    folder = instances.parent / "servers"
+    folder.mkdir()
+    placement = placed("vllm")
+    assert placement.server is not None
+    text = unit.server_environment(placement, "c", "berth/dev")
+    (folder / f"{placement.server.name}.env").write_text(text)
+    return folder
+
+
+def test_a_server_with_a_model_for_life_starts_under_its_own_claim_only(
+    host: BerthHost, instances: Path, servers: Path
+) -> None:
+    asked = ("gate", "shop-architect.service", "--instances", instances, "--servers", servers)
+    gate = tuple(map(str, asked))
+    host.claim(ANNA, record(ANNA, 0, instance="triton@0"))
+    refused = host.run(*gate)
+    assert refused.returncode == 1
+    assert "shop-architect is not started" in refused.stderr
+    host.claim(ANNA, record(ANNA, 0, 1, instance="shop-architect"))
+    assert host.run(*gate).returncode == 0
+
+
+def test_triton_starts_beside_a_server_that_stands_on_its_host_stack(
+    host: BerthHost, instances: Path, servers: Path
+) -> None:
+    host.claim(ANNA, record(ANNA, 0, 1, instance="shop-architect"))
+    places = ("--instances", str(instances), "--servers", str(servers))
+    assert host.run("gate", "triton@wide-01", *places).returncode == 0
+    (servers / "shop-architect.env").unlink()
+    assert host.run("gate", "triton@wide-01", *places).returncode == 1

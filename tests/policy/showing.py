@@ -12,7 +12,7 @@ from pulumi_policy.proxy import unknown_checking_proxy
 from models.judged import Judged
 from models.known import known_of, written
 from policy.reading import KNOWN
-from tests.resources.recording import Recorder
+from tests.resources.recording import Recorder, image_id
 
 
 def shown(
@@ -43,12 +43,12 @@ def all_of(recorder: Recorder) -> list[PolicyResource]:
     found = []
     for each in recorder.resources:
         provider = (each.provider or "").split("::")
-        host = each.name.removeprefix("setup-")
+        host = each.name.removeprefix("setup-").partition("/")[0]
         found.append(
             shown(
                 each.typ,
                 each.name,
-                {"imageId": "sha256:feed", **_wire(each.inputs)},
+                {"imageId": image_id(each.name), **_wire(each.inputs)},
                 provider=provider[-2] if len(provider) > 2 else "",
                 parent=shown("berth:host:HostSetup", host, {"host": host}),
             )

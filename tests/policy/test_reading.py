@@ -47,6 +47,23 @@ def test_the_pack_reads_what_the_program_judged(project: Path, stack: str) -> No
     assert reading.judged.stack == judged.stack
 
 
+@pytest.mark.parametrize("engine", ["vllm", "trtllm-serve", "triton-openai"])
+def test_the_pack_reads_servers_of_one_models_own_as_the_program_judged_them(
+    project: Path, engine: str
+) -> None:
+    file = project / "Pulumi.dev.yaml"
+    text = file.read_text().replace(
+        "instance: triton@wide-01}", f"instance: triton@wide-01, engine: {engine}}}"
+    )
+    file.write_text(f"{text}  berth:images: {{{engine}: 'engine:1'}}\n")
+    judged, reading = both_ways(project, "dev")
+    assert reading.trouble == ()
+    (server,) = [each for each in judged.instances if each.name == "reference-architect"]
+    assert server in reading.judged.instances
+    assert server.at == "berth:demo.roles.architect"
+    assert sorted(reading.judged.models, key=repr) == sorted(judged.models, key=repr)
+
+
 def test_a_plan_knows_its_surroundings(project: Path) -> None:
     plan = load_plan(project, "dev")
     judged = of_plan(plan, inventory(plan), RELEASES, {})
@@ -229,6 +246,6 @@ def test_no_resource_makes_a_policy_raise(resources: list[PolicyResource]) -> No
 def test_a_damaged_instance_is_refused_or_judged_but_never_overlooked(key: str, value: Any) -> None:
     made = container(**{key: value})
     # Made by Berth's own component, so that labels are not all that tells.
-    made.parent = shown(containers.INSTANCE, "triton@0", {"host": "alpha"})
+    made.parent = shown(containers.INSTANCES[0], "triton@0", {"host": "alpha"})
     reading = read_resources([made], RELEASES)
     assert reading.judged.instances or reading.trouble

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from components.renderers import unit
 from tests.declarations import G0, G1, SECTIONS, changed, plan_of
+from tests.renderers.engines.served import placed
 
 PLAN = plan_of(SECTIONS)
 WIDE = PLAN.instances[1]
@@ -55,3 +56,17 @@ def test_the_environment_names_container_gpus_and_stack_and_holds_no_secret() ->
         "HOST_STACK=berth/dev\n"
         "LOADS=on-demand\n"
     )
+
+
+def test_a_server_of_one_models_own_passes_the_gate_before_it_starts() -> None:
+    placement = placed("vllm")
+    text = unit.server(placement)
+    assert "Description=architect and worker of demo shop: big by vllm (Berth)\n" in text
+    assert "ExecStartPre=/usr/local/bin/berth-host --wait 20 gate shop-architect\n" in text
+    assert "EnvironmentFile=/etc/berth/servers/shop-architect.env\n" in text
+    assert "StartLimitBurst=10\n" in text
+    assert unit.server_path(placement) == "/etc/systemd/system/shop-architect.service"
+
+
+def test_a_server_says_that_it_holds_its_memory_for_life() -> None:
+    assert "LOADS=for-life\n" in unit.server_environment(placed("vllm"), "c", "berth/dev")

@@ -7,6 +7,11 @@ from typing import Any
 import pulumi
 
 
+def image_id(name: str) -> str:
+    """Id of the image that a resource stands for: one for each reference."""
+    return f"sha256:{name.rpartition('/')[2].encode().hex()}"
+
+
 class Recorder(pulumi.runtime.Mocks):
     """Every declared resource, in order."""
 
@@ -18,7 +23,7 @@ class Recorder(pulumi.runtime.Mocks):
     ) -> tuple[str | None, dict[Any, Any]]:
         """Outputs are the inputs, and what only a provider knows."""
         self.resources.append(args)
-        outputs = {"name": f"{args.name}-1a2b3c4", "imageId": "sha256:feed"}
+        outputs = {"name": f"{args.name}-1a2b3c4", "imageId": image_id(args.name)}
         outputs |= {"revision": "r1", "state": "active" if "RunningUnit" in args.typ else "READY"}
         return f"{args.name}-id", outputs | dict(args.inputs)
 

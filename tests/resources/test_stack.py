@@ -130,6 +130,7 @@ def test_a_demo_claims_all_that_it_takes_of_a_host_at_once(
             "roles": ["architect", "worker"],
             "model": "big",
             "entry": "shop.big",
+            "engine": "triton-vllm",
             "instance": "triton@wide-01",
             "http_port": 8010,
             "control_key_file": "/etc/berth/instances/wide-01.key",

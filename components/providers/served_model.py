@@ -1,0 +1,177 @@
+"""A model held for life by a server of its own, as a resource: answering, and gone when deleted."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import pulumi
+from pulumi.dynamic import CreateResult, DiffResult, ReadResult, Resource, UpdateResult
+
+from components.providers import ledger, served_unit
+from components.providers.plain_refusals import BerthProvider, same
+from components.providers.server_answering import Served, await_answers, glance
+from components.providers.ssh import Session
+from components.providers.ssh_shared import on_host
+
+_REPLACES = ("host", "unit", "engine", "port", "model", "incarnation", "gpus")
+_OTHERS = (
+    "ssh",
+    "claim_mib",
+    "owner",
+    "holder",
+    "claim_name",
+    "arguments",
+    "load_timeout_s",
+    "unload_timeout_s",
+    "canary_timeout_s",
+)
+_INPUTS = (*_REPLACES, *_OTHERS)
+READY = "READY"
+
+
+class ServedModelProvider(BerthProvider):
+    """Waits until a server answers, reads whether it does, and sees it out."""
+
+    def diff(self, _id: str, _olds: dict[str, Any], _news: dict[str, Any]) -> DiffResult:
+        """A definite answer. Another server is another resource."""
+        replaces = [key for key in _REPLACES if not same(_olds.get(key), _news.get(key))]
+        updates = [key for key in _OTHERS if not same(_olds.get(key), _news.get(key))]
+        settled = _olds.get("state") == READY
+        return DiffResult(
+            changes=bool(replaces or updates) or not settled,
+            replaces=replaces,
+            delete_before_replace=True,
+        )
+
+    def create(self, props: dict[str, Any]) -> CreateResult:
+        """Wait for the server, and see its model through the canary.
+
+        Raises:
+            Refusal: its unit ends, or the canary fails; then the unit is stopped, so that it does
+                not start over and over on its GPUs.
+        """
+        served = Served.of(props)
+
+        async def work(session: Session) -> None:
+            await await_answers(session, served)
+
+        on_host(props["ssh"], work)
+        return CreateResult(f"{props['host']}:{props['unit']}", _inputs(props) | {"state": READY})
+
+    def update(self, _id: str, _olds: dict[str, Any], _news: dict[str, Any]) -> UpdateResult:
+        """What replaces nothing is only noted; a server that did not answer is waited for.
+
+        Raises:
+            Refusal: as `create`.
+        """
+        if _olds.get("state") != READY:
+            return UpdateResult(self.create(_news).outs)
+        return UpdateResult(_inputs(_news) | {"state": READY})
+
+    def read(self, id_: str, props: dict[str, Any]) -> ReadResult:
+        """Whether it answers. One whose unit does not run, or that gives no token, is gone.
+
+        Raises:
+            Refusal: the host cannot be reached.
+        """
+        served = Served.of(props)
+
+        async def work(session: Session) -> str | None:
+            return await glance(session, served)
+
+        state = on_host(props["ssh"], work)
+        if state is None:
+            return ReadResult("", {})
+        inputs = _inputs(props)
+        return ReadResult(id_, inputs | {"state": state}, inputs)
+
+    def delete(self, _id: str, _props: dict[str, Any]) -> None:
+        """Stop the unit, wait until the memory is back, then release a claim that was moved away.
+
+        Raises:
+            Refusal: the host cannot be reached, the unit does not stop, or memory is still held.
+        """
+        served = Served.of(_props)
+
+        async def work(session: Session) -> None:
+            await served_unit.end(
+                session, served.unit, served.gpus, served.claim_mib, served.unload_timeout_s
+            )
+            await ledger.release_leaving(session, _props["holder"], _props["claim_name"])
+
+        on_host(_props["ssh"], work)
+
+
+class ServedModel(Resource, module="berth", name="ServedModel"):
+    """A model that a server of its own holds."""
+
+    state: pulumi.Output[str]
+    """`READY`: it answered, streamed, was cancelled and answered again."""
+
+    def __init__(
+        self,
+        name: str,
+        *,
+        ssh: pulumi.Input[Mapping[str, Any]],
+        host: str,
+        unit: str,
+        engine: str,
+        port: int,
+        model: str,
+        incarnation: pulumi.Input[str],
+        gpus: Sequence[str],
+        claim_mib: int,
+        owner: str,
+        holder: str,
+        claim_name: str,
+        arguments: Mapping[str, object],
+        load_timeout_s: int,
+        unload_timeout_s: int,
+        canary_timeout_s: int,
+        opts: pulumi.ResourceOptions | None = None,
+    ) -> None:
+        """Declare a served model.
+
+        Args:
+            ssh: how the host is reached: `address`, `port`, `user`, `private_key_file` (or None)
+                and `host_key`.
+            unit: the server's systemd unit.
+            engine: what runs in it: a name of `engines.KNOWN`.
+            port: where it listens on the host's loopback.
+            model: the server's own name of the model.
+            incarnation: changes whenever the server is another process.
+            gpus: UUIDs of the GPUs that it takes memory on.
+            claim_mib: memory that it takes on each of them, in MiB.
+            owner: whose it is, as people call it.
+            holder: who holds its claim: `project/stack/demo`.
+            claim_name: its claim's name in the host's ledger.
+            arguments: what its engine is told, by the names of vLLM, for the policies.
+            load_timeout_s: bound on its start, in seconds.
+            unload_timeout_s: bound on waiting for its memory once it has stopped, in seconds.
+            canary_timeout_s: bound on each answer of the canary, in seconds.
+        """
+        properties = {
+            "ssh": ssh,
+            "host": host,
+            "unit": unit,
+            "engine": engine,
+            "port": port,
+            "model": model,
+            "incarnation": incarnation,
+            "gpus": list(gpus),
+            "claim_mib": claim_mib,
+            "owner": owner,
+            "holder": holder,
+            "claim_name": claim_name,
+            "arguments": dict(arguments),
+            "load_timeout_s": load_timeout_s,
+            "unload_timeout_s": unload_timeout_s,
+            "canary_timeout_s": canary_timeout_s,
+            "state": None,
+        }
+        super().__init__(ServedModelProvider(), name, properties, opts)
+
+
+def _inputs(props: Mapping[str, Any]) -> dict[str, Any]:
+    return {key: props[key] for key in _INPUTS if key in props}

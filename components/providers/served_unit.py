@@ -1,0 +1,89 @@
+"""The unit of a server with one model for life: how it is looked at, and how it is ended."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Sequence
+
+from components.providers.gpu_memory import Memory, not_freed, read_memory
+from components.providers.model_server import POLL_S, STARTING, unit_state
+from components.providers.progress import progress
+from components.providers.ssh import Session
+from models.refusal import Refusal
+
+LONGEST_STOP_S = 330.0
+"""Bound on `systemctl stop`: the unit's own `TimeoutStopSec`, and a little, in seconds."""
+
+
+async def runs(session: Session, unit: str) -> bool:
+    """Whether systemd keeps it running; one that restarts just now counts."""
+    return await unit_state(session, unit) in STARTING
+
+
+async def restarts(session: Session, unit: str) -> int:
+    """How often systemd has started it again since a person or Berth did."""
+    done = await session.run(
+        "systemctl", "show", "--property", "NRestarts", "--value", unit,
+        doing=f"asking how often {unit} was started again",
+    )  # fmt: skip
+    said = done.stdout.strip()
+    return int(said) if said.isdigit() else 0
+
+
+async def end(
+    session: Session, unit: str, gpus: Sequence[str], claim_mib: int, timeout_s: float
+) -> None:
+    """Stop the unit, for good, and wait until the memory of its GPUs is back.
+
+    A unit that is not there, or has ended, needs nothing.
+
+    Args:
+        gpus: UUIDs.
+        claim_mib: what it took of each, in MiB.
+        timeout_s: bound on waiting for the memory once it has stopped, in seconds.
+
+    Raises:
+        Refusal: it does not stop, or memory is still held when the time is over.
+    """
+    if not await runs(session, unit):
+        return
+    before = await read_memory(session)
+    async with progress(f"stopping {unit}"):
+        done = await session.run(
+            "systemctl", "disable", "--now", "--quiet", unit,
+            doing=f"stopping {unit}", as_root=True, timeout_s=LONGEST_STOP_S,
+        )  # fmt: skip
+    if await runs(session, unit):
+        raise Refusal(
+            f"{unit} does not stop: {done.stderr.strip() or 'systemd does not say why'}",
+            consequence="Its model keeps its GPUs, so nothing else is started on them.",
+            fix=f"`systemctl status {unit}` and `docker ps` on the host show what hangs.",
+        )
+    if before is not None:
+        async with progress(f"waiting for the memory of {unit}"):
+            await _wait_freed(session, unit, before, gpus, claim_mib, timeout_s)
+
+
+async def _wait_freed(
+    session: Session,
+    unit: str,
+    before: Memory,
+    gpus: Sequence[str],
+    claim_mib: int,
+    timeout_s: float,
+) -> None:
+    give_up = time.monotonic() + timeout_s
+    while True:
+        now = await read_memory(session)
+        held = [] if now is None else not_freed(before, now, gpus, claim_mib)
+        if now is None or not held:
+            return
+        if time.monotonic() > give_up:
+            raise Refusal(
+                f"{unit} has stopped, but {timeout_s:.0f} s later its memory is not back: "
+                f"{now.held_by(held)}",
+                consequence="Another model on these GPUs would end in CUDA out of memory.",
+                fix="end the processes that hold it, then run this again.",
+            )
+        await asyncio.sleep(POLL_S)

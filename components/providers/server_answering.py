@@ -1,0 +1,131 @@
+"""A server of one model's own, from its unit's start to the canary's last word."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from typing import Any
+
+from components.providers import engine_log, served_unit
+from components.providers.engine_canary import canary
+from components.providers.load_failure import load_refused
+from components.providers.model_server import POLL_S
+from components.providers.progress import progress, say
+from components.providers.ssh import Session
+from components.providers.ssh_tunnel import tunnel
+from engines import engine
+from engines.protocol import Engine, Patience, Upstream
+from models.refusal import Refusal
+
+GLANCE_S = 3.0
+"""Bound on each question of a `read`, in seconds: a refresh asks for every model."""
+READY, STARTING = "READY", "STARTING"
+
+
+@dataclass(frozen=True)
+class Served:
+    """A ServedModel's properties, with the numbers as what they are."""
+
+    unit: str
+    engine: str
+    port: int
+    model: str
+    gpus: list[str]
+    claim_mib: int
+    load_timeout_s: float
+    unload_timeout_s: float
+    canary_timeout_s: float
+
+    @classmethod
+    def of(cls, props: Mapping[str, Any]) -> Served:
+        """From a resource's properties."""
+        return cls(
+            unit=props["unit"],
+            engine=props["engine"],
+            port=int(props["port"]),
+            model=props["model"],
+            gpus=list(props["gpus"]),
+            claim_mib=int(props["claim_mib"]),
+            load_timeout_s=float(props["load_timeout_s"]),
+            unload_timeout_s=float(props["unload_timeout_s"]),
+            canary_timeout_s=float(props["canary_timeout_s"]),
+        )
+
+
+async def await_answers(session: Session, served: Served) -> None:
+    """Wait for the server, then see it through the canary.
+
+    A server that fails is stopped: systemd would start it over and over, and each time it would
+    take its GPUs anew.
+
+    Raises:
+        Refusal: it ends, is not up in `load_timeout_s`, or fails the canary.
+    """
+    begun = await engine_log.cursor(session, served.unit)
+    why = await _started(session, served)
+    if why is None:
+        async with (
+            _asked(session, served, served.canary_timeout_s) as asked,
+            progress(f"{served.unit}: canary"),
+        ):
+            why = await canary(asked, served.canary_timeout_s)
+    if why is None:
+        return
+    cause = await engine_log.root_cause(session, served.unit, begun)
+    held = ""
+    try:
+        await served_unit.end(
+            session, served.unit, served.gpus, served.claim_mib, served.unload_timeout_s
+        )
+    except Refusal as refusal:
+        held = refusal.cause
+    raise load_refused(
+        f"{why}: {cause}" if cause else why,
+        model=served.model,
+        unit=served.unit,
+        instance=served.unit.removesuffix(".service"),
+        gpus=served.gpus,
+        still_held=held,
+        said_by=served.engine,
+    )
+
+
+async def glance(session: Session, served: Served) -> str | None:
+    """`READY` if it answers, `STARTING` if its unit still may come up, None if it is gone."""
+    if not await served_unit.runs(session, served.unit):
+        return None
+    if not await session.listens(served.port):
+        return STARTING
+    async with _asked(session, served, GLANCE_S) as asked:
+        health = await asked.ready()
+    if not health.ok:
+        say(f"{served.unit}: {served.model} counts as gone: {health.reason}")
+    return READY if health.ok else None
+
+
+@asynccontextmanager
+async def _asked(session: Session, served: Served, bound_s: float) -> AsyncIterator[Engine]:
+    patience = Patience(connect_s=bound_s, first_s=bound_s, between_s=bound_s, whole_s=bound_s)
+    async with tunnel(session, served.port, {}) as http:
+        yield engine(served.engine, http, Upstream("http://127.0.0.1", served.model), patience)
+
+
+async def _started(session: Session, served: Served) -> str | None:
+    """Wait until the server listens and calls itself healthy; why it never will, or None."""
+    give_up = time.monotonic() + served.load_timeout_s
+    restarts = await served_unit.restarts(session, served.unit)
+    async with progress(f"{served.unit}: waiting for {served.model}"):
+        while time.monotonic() < give_up:
+            if not await served_unit.runs(session, served.unit):
+                return f"{served.unit} has ended"
+            if await served_unit.restarts(session, served.unit) > restarts:
+                return f"{served.unit} ended as it started"
+            if await session.listens(served.port):
+                async with _asked(session, served, GLANCE_S) as asked:
+                    if (await asked.health()).ok:
+                        return None
+            await asyncio.sleep(POLL_S)
+    return f"it is not up after {served.load_timeout_s:.0f} s"

@@ -1,0 +1,214 @@
+-- An engine's answer on its way to the client: its model's name becomes the role's, its errors take
+-- OpenAI's shape, and a stream that does not come to its proper end gets an error event.
+--
+-- A stream goes on line by line, each as soon as it is whole.
+local cjson = require "cjson.safe"
+local json_members = require "berth.json_members"
+local refuse = require "berth.refuse"
+local routes = require "berth.routes"
+
+local find, sub = string.find, string.sub
+
+local M = {}
+
+-- Headers that an engine may set for the client; nginx adds those of the connection.
+local function only_known_headers()
+  for name in pairs(ngx.resp.get_headers(0, true)) do
+    local lower = name:lower()
+    if lower ~= "content-type" and lower ~= "inference-header-content-length"
+      and lower ~= "retry-after" and lower ~= "connection" and lower ~= "transfer-encoding"
+      and lower ~= "content-length" then
+      ngx.header[name] = nil
+    end
+  end
+end
+
+local function sane(id)
+  return id and #id <= 64 and id:find("^[A-Za-z0-9._-]+$") and id
+end
+
+-- The id that a request has everywhere: the client's own where it is a sane one.
+function M.request_id()
+  local var = ngx.var
+  local id = var.berth_request_id
+  if not id or id == "" then
+    id = sane(var.http_x_request_id) or var.request_id
+    var.berth_request_id = id
+  end
+  return id
+end
+
+function M.headers()
+  local ctx = ngx.ctx
+  if ctx.role then
+    only_known_headers()
+    local kind = ngx.header["Content-Type"] or ""
+    local state = {
+      calls = 0, rest = "", last_at = ngx.now(), quoted = ctx.role.quoted, shape = ctx.shape,
+    }
+    state.member = ctx.shape == "kserve" and "model_name" or "model"
+    if ngx.status >= 400 then
+      state.kind = "error"
+      -- FastAPI's status for a body that does not fit its schema.
+      if ngx.status == 422 then ngx.status = 400 end
+      if ngx.status == 503 and not ngx.header["Retry-After"] then
+        ngx.header["Retry-After"] = ctx.role.retry_after_s
+      end
+      if ctx.shape ~= "kserve" then ngx.header["Content-Type"] = "application/json" end
+    elseif find(kind, "text/event-stream", 1, true) then
+      state.kind = "stream"
+      ngx.header["Cache-Control"] = "no-cache"
+    elseif find(kind, "application/json", 1, true) then
+      state.kind = "json"
+    end
+    if state.kind then
+      ngx.header["Content-Length"] = nil
+      ctx.answer = state
+    end
+    if ctx.role.fallback then ngx.header["X-Berth-Fallback"] = ctx.role.fallback end
+  end
+  ngx.header["X-Request-Id"] = M.request_id()
+end
+
+local function count_tokens(text)
+  local from, to = json_members.find(text, "usage", true)
+  local usage = from and cjson.decode(sub(text, from, to))
+  if type(usage) == "table" then
+    ngx.ctx.prompt_tokens = tonumber(usage.prompt_tokens)
+    ngx.ctx.completion_tokens = tonumber(usage.completion_tokens)
+  end
+end
+
+-- The message, type and code in whatever shape an engine puts its errors: OpenAI's object, a flat
+-- one (trtllm-serve), `{"error": "text"}` (vLLM's 401, Triton), `{"detail": …}` (FastAPI).
+local function openai_error(text, status)
+  local body = cjson.decode(text)
+  if type(body) ~= "table" then
+    body = { message = text ~= "" and sub(text, 1, 500) or "the engine answered " .. status }
+  end
+  local error = type(body.error) == "table" and body.error or body
+  local message = error.message
+  if type(message) ~= "string" then
+    message = type(body.error) == "string" and body.error or body.detail
+  end
+  if message == nil or message == cjson.null then message = sub(text, 1, 500) end
+  if type(message) == "table" then message = cjson.encode(message) end
+  local function word(value) return type(value) == "string" and value or nil end
+  return refuse.body {
+    message = tostring(message), param = word(error.param), code = word(error.code),
+    kind = word(error.type) or status >= 500 and "server_error" or "invalid_request_error",
+  }
+end
+
+-- One line of a stream, without its line feed.
+local function line_of(state, line)
+  local from = select(2, find(line, "^data: *"))
+  if not from then
+    if state.shape == "framing" then
+      local event = line:match("^event: *(%a+)")
+      if event == "end" or event == "error" then state.done = true end
+    end
+    return line
+  end
+  if find(line, "^%[DONE%]", from + 1) then
+    state.done = true
+    return line
+  end
+  local payload = sub(line, from + 1)
+  if state.shape == "openai" then
+    if find(payload, '"error"', 1, true) then
+      if json_members.find(payload, "error", true)
+        or find(payload, '"object"%s*:%s*"error"') then
+        state.failed, state.done = true, true
+        return "data: " .. openai_error(payload, 500)
+      end
+    end
+    if find(payload, '"usage"%s*:%s*{') then count_tokens(payload) end
+  end
+  return sub(line, 1, from) .. json_members.replace(payload, state.member, state.quoted)
+end
+
+local function lines_of(state, chunk)
+  local text = state.rest ~= "" and state.rest .. chunk or chunk
+  local out, from = {}, 1
+  while true do
+    local at = find(text, "\n", from, true)
+    if not at then break end
+    out[#out + 1] = line_of(state, sub(text, from, at - 1))
+    from = at + 1
+  end
+  state.rest = sub(text, from)
+  if #out == 0 then return "" end
+  out[#out + 1] = ""
+  return table.concat(out, "\n")
+end
+
+-- What a client is told in the place of what it does not get.
+local function failure(state, message, code)
+  state.over, ngx.ctx.outcome = true, code
+  ngx.log(ngx.ERR, "stream of role ", ngx.ctx.role.name, " from ", ngx.var.berth_replica, ": ",
+    message)
+  local body = refuse.body { message = message, kind = "server_error", code = code }
+  if state.shape == "kserve" then body = '{"error":' .. cjson.encode(message) .. "}" end
+  -- Blank lines first, which end an event that was begun.
+  return (state.shape == "framing" and "\n\nevent: error\n" or "\n\n") .. "data: " .. body .. "\n\n"
+end
+
+local DIED = "the engine ended before its answer did"
+local SILENT = "the engine fell silent in the middle of its answer"
+local SLOW = "the answer took longer than this gateway waits for one"
+
+local function stream(state, chunk, last)
+  if state.over then
+    if chunk ~= "" then return nil end
+    return "", last
+  end
+  -- nginx passes an empty piece on when it gives an answer up; when it passes one on after the
+  -- headers, nothing has come before.
+  local cut = chunk == "" and not last and state.calls > 1
+  local out = lines_of(state, chunk)
+  if last and state.rest ~= "" then out = out .. line_of(state, state.rest) end
+  local now = ngx.now()
+  if cut and not state.done and now - state.last_at >= routes.limits.silence_s * 0.95 then
+    return out .. failure(state, SILENT, "engine_silent"), true
+  end
+  if cut or last and not state.done and state.shape ~= "kserve" then
+    return (state.done and "" or out .. failure(state, DIED, "engine_ended")), true
+  end
+  state.last_at = now
+  if not last and now - ngx.req.start_time() > routes.limits.timeout_s then
+    return out .. failure(state, SLOW, "too_long"), true
+  end
+  return out, last
+end
+
+local function whole(state, chunk, last)
+  state[#state + 1] = chunk
+  if not last then return "", false end
+  local text = table.concat(state)
+  if state.kind == "error" then
+    if state.shape == "kserve" then return text, true end
+    return openai_error(text, ngx.status), true
+  end
+  if state.shape == "openai" then count_tokens(text) end
+  return json_members.replace(text, state.member, state.quoted), true
+end
+
+function M.body()
+  local state = ngx.ctx.answer
+  if not state then return end
+  local chunk, last = ngx.arg[1], ngx.arg[2]
+  state.calls = state.calls + 1
+  if chunk ~= "" and not ngx.ctx.first_byte then ngx.ctx.first_byte = ngx.now() end
+  local out, ends
+  if state.kind == "stream" then
+    out, ends = stream(state, chunk, last)
+    if not out then return ngx.ERROR end
+  else
+    out, ends = whole(state, chunk, last)
+  end
+  if out ~= chunk then ngx.arg[1] = out end
+  if ends ~= last then ngx.arg[2] = ends end
+end
+
+return M

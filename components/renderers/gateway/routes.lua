@@ -1,0 +1,269 @@
+-- The demos' routes: one JSON file each.
+--
+-- They are read when nginx loads its configuration, and again, by the workers, when the file
+-- `revision` changes. nginx is not reloaded for them: that closes clients' idle connections, and a
+-- request that is on its way through one is lost. What one worker has read the others take from
+-- shared memory before their next request, so that all change at once.
+local ffi = require "ffi"
+local cjson = require "cjson.safe"
+local counts = require "berth.counts"
+local keys = require "berth.keys"
+
+-- As glibc and musl have it on 64-bit Linux.
+ffi.cdef [[
+typedef struct __dirstream DIR;
+struct dirent {
+  uint64_t d_ino; int64_t d_off; unsigned short d_reclen; unsigned char d_type; char d_name[256];
+};
+DIR *opendir(const char *name);
+struct dirent *readdir(DIR *folder);
+int closedir(DIR *folder);
+]]
+
+local shared = ngx.shared.berth_routes
+local EVERY_S = 0.25
+
+local M = { limits = {}, configuration = "" }
+
+local function need(holds, what)
+  if not holds then error(what, 0) end
+end
+
+local function text(value, what, pattern)
+  need(type(value) == "string" and value:find(pattern or "^[ -~]+$"), what)
+  return value
+end
+
+local NAME = "^[a-z0-9][a-z0-9-]*$"
+local MODEL = "^[A-Za-z0-9][A-Za-z0-9._/-]*$"
+
+local function given(value)
+  return value ~= nil and value ~= cjson.null
+end
+
+-- Engines listen on the host's loopback only, so nothing else is ever called.
+local function replica(raw, at, health)
+  local port = tonumber(text(raw.address, at .. ".address", "^127%.0%.0%.1:%d+$"):match(":(%d+)$"))
+  need(port > 0 and port < 65536, at .. ".address")
+  return {
+    address = raw.address, port = port, unit = text(raw.unit, at .. ".unit"),
+    health = health, id = raw.address .. health,
+  }
+end
+
+local function endpoint(raw, at, secrets)
+  if not given(raw) then return nil end
+  need(type(raw) == "table", at)
+  local health = text(raw.health, at .. ".health", "^/[A-Za-z0-9._/-]*$")
+  local found = { model = text(raw.model, at .. ".model", MODEL), replicas = {} }
+  found.quoted = cjson.encode(found.model):gsub("\\/", "/")
+  if given(raw.key) then
+    local key = secrets[raw.key]
+    need(type(key) == "string", at .. ".key: no such key in secrets.d")
+    found.authorization = "Bearer " .. text(key, at .. ".key", "^[!-~]+$")
+  end
+  need(type(raw.replicas) == "table", at .. ".replicas")
+  for i, each in ipairs(raw.replicas) do
+    found.replicas[i] = replica(each, at .. ".replicas[" .. i - 1 .. "]", health)
+  end
+  return found
+end
+
+local function role(raw, name, demo, secrets)
+  local at = "roles." .. name
+  text(name, at .. ": its name", NAME)
+  need(raw.state == "serving" or raw.state == "not loaded", at .. ".state")
+  local found = {
+    name = name, demo = demo, state = raw.state, quoted = '"' .. name .. '"',
+    model = text(raw.model, at .. ".model", MODEL),
+    engine = text(raw.engine, at .. ".engine", NAME),
+    reason = type(raw.reason) == "string" and raw.reason or "",
+    fallback = given(raw.fallback) and text(raw.fallback, at .. ".fallback", MODEL) or nil,
+    retry_after_s = tonumber(raw.retry_after_s),
+    openai = endpoint(raw.openai, at .. ".openai", secrets),
+    framing = endpoint(raw.framing, at .. ".framing", secrets),
+    kserve = endpoint(raw.kserve, at .. ".kserve", secrets),
+  }
+  need(found.retry_after_s and found.retry_after_s > 0, at .. ".retry_after_s")
+  need(raw.state ~= "serving" or found.openai and #found.openai.replicas > 0, at .. ".openai")
+  return found
+end
+
+local function demo(raw, secrets)
+  need(type(raw) == "table" and raw.version == 1, "it is not a file of routes, version 1")
+  local found = { name = text(raw.demo, "demo", NAME), roles = {}, names = {}, keys = {} }
+  local limit = given(raw.connections_per_key) and raw.connections_per_key
+  need(not limit or type(limit) == "number" and limit >= 1, "connections_per_key")
+  need(type(raw.keys) == "table" and type(raw.roles) == "table", "keys and roles")
+  for i, key in ipairs(raw.keys) do
+    local at = "keys[" .. i - 1 .. "]"
+    local hex = text(key.sha256, at .. ".sha256", "^[0-9a-f]+$")
+    need(#hex == 64, at .. ".sha256")
+    found.keys[i] = {
+      name = text(key.name, at .. ".name", NAME), hash = keys.from_hex(hex), demo = found,
+      count = "key " .. hex:sub(1, 16), limit = limit or nil,
+    }
+  end
+  for name, each in pairs(raw.roles) do
+    need(type(each) == "table", "roles." .. name)
+    found.roles[name] = role(each, name, found.name, secrets)
+    table.insert(found.names, name)
+  end
+  table.sort(found.names)
+  return found
+end
+
+local function read(path)
+  local file = io.open(path, "rb")
+  if not file then return nil end
+  local content = file:read("*a")
+  file:close()
+  return content
+end
+
+local function add(state, text_of)
+  local file = text_of.file
+  local secrets = cjson.decode(text_of.secrets)
+  need(type(secrets) == "table", "secrets.d/" .. file .. " is not JSON")
+  local raw, why = cjson.decode(text_of.routes)
+  need(raw ~= nil, "it is not JSON: " .. tostring(why))
+  local found = demo(raw, secrets)
+  need(file == found.name .. ".json", "it is the file of demo `" .. found.name .. "`")
+  for _, key in ipairs(found.keys) do
+    for _, other in ipairs(state.keys) do
+      need(key.hash ~= other.hash,
+        "key `" .. key.name .. "` is also a key of demo `" .. other.demo.name .. "`")
+    end
+  end
+  for _, key in ipairs(found.keys) do table.insert(state.keys, key) end
+  state.demos[found.name] = found
+end
+
+-- Names in a folder. No program is run for it: nginx's master would take the end of one for the
+-- end of a worker.
+local function files(folder)
+  local found, open = {}, ffi.C.opendir(folder)
+  if open == nil then return found end
+  while true do
+    local entry = ffi.C.readdir(open)
+    if entry == nil then break end
+    local name = ffi.string(entry.d_name)
+    if name:find("^[a-z0-9-]+%.json$") then table.insert(found, name) end
+  end
+  ffi.C.closedir(open)
+  table.sort(found)
+  return found
+end
+
+-- Everything of the demos from the texts of their files. A file that is broken is left out and
+-- said, so that the other demos are served.
+local function build(texts)
+  local state = { demos = {}, keys = {}, left_out = {}, loaded = ngx.time() }
+  for _, each in ipairs(texts) do
+    local ok, why = pcall(add, state, each)
+    if not ok then table.insert(state.left_out, { file = each.file, why = why }) end
+  end
+  return state
+end
+
+local function publish(revision)
+  local prefix, texts = ngx.config.prefix(), {}
+  for i, file in ipairs(files(prefix .. "routes.d")) do
+    texts[i] = {
+      file = file, routes = read(prefix .. "routes.d/" .. file) or "",
+      secrets = read(prefix .. "secrets.d/" .. file) or "{}",
+    }
+  end
+  for _, each in ipairs(build(texts).left_out) do
+    ngx.log(ngx.ERR, "left out: routes.d/", each.file, ": ", each.why)
+  end
+  shared:set("texts", cjson.encode { revision = revision, texts = texts })
+  shared:incr("version", 1, 0)
+end
+
+local function on_disk()
+  return (read(ngx.config.prefix() .. "revision") or ""):gsub("%s", "")
+end
+
+-- The routes as they are now; to be called once for a request, which keeps what it got.
+function M.now()
+  local version = shared:get("version")
+  if version ~= M.version then
+    local published = cjson.decode(shared:get("texts"))
+    local state = build(published.texts)
+    state.revision = published.revision
+    M.version, M.state = version, state
+  end
+  return M.state
+end
+
+-- Why a demo's file would be left out, or nil. `text_of`: its file name, routes and secrets.
+function M.trouble(text_of)
+  local published = cjson.decode(shared:get("texts"))
+  local texts = {}
+  for _, each in ipairs(published.texts) do
+    if each.file ~= text_of.file then table.insert(texts, each) end
+  end
+  local state = build(texts)
+  local ok, why = pcall(add, state, text_of)
+  return not ok and why or nil
+end
+
+-- Run by the master for each configuration that it loads.
+function M.load(limits)
+  M.limits = limits
+  M.configuration = (read(ngx.config.prefix() .. "configuration") or ""):gsub("%s", "")
+  publish((on_disk()))
+  M.now()
+  counts.new_generation()
+end
+
+-- Run by a worker that starts.
+function M.watch()
+  ngx.timer.every(EVERY_S, function(premature)
+    if premature then return end
+    local revision = on_disk()
+    if revision ~= M.now().revision then publish(revision) end
+  end)
+end
+
+function M.role(demo_name, role_name)
+  local found = M.now().demos[demo_name or ""]
+  return found and found.roles[role_name or ""]
+end
+
+-- The role that a request's `model` means: a role's name, `demo/role`, or the name of a model that
+-- a role of the demo has; among several with that model one that is served, else the first.
+function M.meant(found, asked)
+  local name = asked:match("^" .. found.name:gsub("%-", "%%-") .. "/(.+)$") or asked
+  if found.roles[name] then return found.roles[name] end
+  local first
+  for _, each in ipairs(found.names) do
+    local candidate = found.roles[each]
+    if candidate.model == asked then
+      if candidate.state == "serving" then return candidate end
+      first = first or candidate
+    end
+  end
+  return first
+end
+
+-- Each replica of each endpoint that is served.
+function M.replicas()
+  local found, seen = {}, {}
+  for _, each in pairs(M.now().demos) do
+    for _, candidate in pairs(each.roles) do
+      for _, kind in ipairs { "openai", "framing", "kserve" } do
+        for _, one in ipairs(candidate[kind] and candidate[kind].replicas or {}) do
+          if candidate.state == "serving" and not seen[one.id] then
+            seen[one.id] = true
+            table.insert(found, one)
+          end
+        end
+      end
+    end
+  end
+  return found
+end
+
+return M

@@ -1,0 +1,247 @@
+"""Shell scripts that set a host's gateway up, give it a demo's routes, and take either away.
+
+Each may be run again after a kill at any point. What is new is tried before it is installed, a
+configuration by `nginx -t` on a copy, a demo's routes by the gateway itself: if it cannot be taken,
+everything stays as it is, and serves on. nginx is reloaded for a configuration only; routes are
+read by its workers when the file `revision` changes, so no client's connection is closed for them.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+import shlex
+from collections.abc import Mapping
+from pathlib import Path
+
+from components.renderers import gateway_config, gateway_routes, gateway_unit
+from components.renderers.gateway_config import DIRECTORY, RUN, SELF_SIGNED, USER
+from models.gateway import DemoRoutes, Gateway
+from models.host import Restart
+
+PACKAGES = Path(__file__).parents[2] / "tools" / "nginx"
+_LOCK = "/etc/berth/gateway.lock"
+_CERTIFICATE_DAYS = 3650
+_RENEW_S = 90 * 86400
+
+_ASK = """\
+import http.client, json, socket, sys
+class Gateway(http.client.HTTPConnection):
+    def connect(self):
+        self.sock = socket.socket(socket.AF_UNIX)
+        self.sock.settimeout(5)
+        self.sock.connect(sys.argv[1])
+gateway = Gateway("gateway")
+if len(sys.argv) == 2:
+    gateway.request("GET", "/status")
+else:
+    texts = [open(file).read() for file in sys.argv[3:]]
+    body = {"file": sys.argv[2], "routes": texts[0], "secrets": texts[1]}
+    gateway.request("POST", "/check", json.dumps(body))
+answer = gateway.getresponse()
+print(answer.read().decode())
+sys.exit(answer.status != 200)
+"""
+_FUNCTIONS = f"""\
+# ask [FILE ROUTES SECRETS]: the gateway's status, or whether it can take a demo's file.
+ask() {{
+  python3 -I -c '{_ASK}' {RUN}/status.sock "$@"
+}}
+# locked: nobody else changes the gateway until this script ends; what a killed one left is gone.
+locked() {{
+  exec 9> {_LOCK}
+  flock -w 60 9 || {{ echo "another run has been changing the gateway for a minute" >&2; exit 1; }}
+  rm -rf {DIRECTORY}.??????
+}}
+# written NAME TEXT: a file of one line, in one step.
+written() {{
+  (umask 0022; echo "$2" > {DIRECTORY}/$1.new); mv -f {DIRECTORY}/$1.new {DIRECTORY}/$1
+}}
+# says NAME TEXT: the gateway that runs has loaded this.
+says() {{
+  ask 2>/dev/null | grep -q "\\"$1\\":\\"$2\\""
+}}
+# awaited NAME TEXT: it has, within 15 seconds.
+awaited() {{
+  for i in $(seq 75); do ! says "$1" "$2" || return 0; sleep 0.2; done
+  journalctl --unit {gateway_unit.NAME} --lines 8 --output cat --no-pager >&2 || true
+  echo "{gateway_unit.NAME} does not serve what was installed" >&2
+  exit 1
+}}
+# started: the unit runs and answers. Before it does, the signal to reload would end it.
+started() {{
+  systemctl is-active --quiet {gateway_unit.NAME} || {{
+    systemctl reset-failed {gateway_unit.NAME} 2>/dev/null || true
+    systemctl start {gateway_unit.NAME}
+  }}
+  for i in $(seq 50); do ! ask >/dev/null 2>&1 || return 0; sleep 0.2; done
+}}
+# digest PATH…: of what is installed there.
+digest() {{
+  (cd {DIRECTORY} && find "$@" -type f ! -name '*.new' | LC_ALL=C sort | xargs -r sha256sum |
+    sha256sum | cut -c1-16)
+}}
+# routed: the routes that are installed are served.
+routed() {{
+  revision=$(digest routes.d secrets.d)
+  written revision "$revision"
+  awaited revision "$revision"
+}}
+"""
+
+
+def setup(gateway: Gateway, restart: Restart) -> str:
+    """Packages, user, certificate, configuration and unit; the gateway runs when it ends."""
+    files = {**gateway_config.lua(), "nginx.conf": gateway_config.nginx_conf(gateway)}
+    lines = [
+        f"sh -eu <<'END_OF_FILE'\n{PACKAGES.read_text()}END_OF_FILE",
+        _FUNCTIONS.rstrip(),
+        f"id -u {USER} >/dev/null 2>&1 || useradd --system --user-group --no-create-home "
+        f"--shell /usr/sbin/nologin {USER}",
+        f"install -d -m 0755 /etc/berth {DIRECTORY} {DIRECTORY}/lua {DIRECTORY}/lua/berth {RUN}",
+        f"install -d -m 0750 -g {USER} {DIRECTORY}/routes.d {DIRECTORY}/secrets.d",
+        f"install -d -m 0700 {DIRECTORY}/tls",
+        "locked",
+    ]
+    if gateway.tls == "self_signed":
+        lines.append(_certificate(gateway))
+    lines += [
+        f"stage=$(mktemp -d {DIRECTORY}.XXXXXX); trap 'rm -rf \"$stage\"' EXIT",
+        'mkdir -p "$stage/lua/berth"',
+    ]
+    lines += [_staged(path, text) for path, text in files.items()]
+    lines.append(_TRIED.rstrip())
+    lines += [_REPLACED.format(path=path).rstrip() for path in files]
+    lines += [
+        f"for f in {DIRECTORY}/lua/berth/*; do",
+        '  [ -e "$stage/lua/berth/${f##*/}" ] || rm -f "$f"',
+        "done",
+        f"unit={gateway_unit.PATH}",
+        f"cat > $unit.new <<'END_OF_FILE'\n{gateway_unit.text(restart)}END_OF_FILE",
+        "if cmp -s $unit.new $unit; then rm -f $unit.new; else mv -f $unit.new $unit; fi",
+        # Without need it is not done: it can cut running containers off their GPUs
+        # (nvidia-container-toolkit#48). `enable` does it too.
+        f"systemctl is-enabled --quiet {gateway_unit.NAME} || "
+        f"systemctl enable --quiet {gateway_unit.NAME}",
+        f'[ "$(systemctl show -p NeedDaemonReload --value {gateway_unit.NAME})" != yes ] || '
+        "systemctl daemon-reload",
+        "configuration=$(digest nginx.conf lua tls)",
+        'written configuration "$configuration"',
+        "started",
+        f'says configuration "$configuration" || systemctl reload {gateway_unit.NAME}',
+        'awaited configuration "$configuration"',
+        "routed",
+    ]
+    return "\n".join(lines) + "\n"
+
+
+_TRIED = """\
+/usr/sbin/nginx -e stderr -p "$stage/" -c nginx.conf -t -q || {
+  echo "  The gateway was left as it is." >&2
+  exit 1
+}
+"""
+_REPLACED = f"""\
+cmp -s "$stage/{{path}}" {DIRECTORY}/{{path}} || {{{{
+  cp "$stage/{{path}}" {DIRECTORY}/{{path}}.new; sync {DIRECTORY}/{{path}}.new
+  mv -f {DIRECTORY}/{{path}}.new {DIRECTORY}/{{path}}
+}}}}
+"""
+
+
+def put_demo(demo: DemoRoutes, secrets: Mapping[str, str] | None = None) -> str:
+    """A demo's routes, served when it ends. Its text holds `secrets`: it goes through stdin.
+
+    Args:
+        demo: its routes.
+        secrets: the keys that its endpoints name, by name.
+    """
+    file = f"{demo.demo}.json"
+    return f"""\
+{_FUNCTIONS}\
+[ -s {DIRECTORY}/nginx.conf ] || {{
+  echo "this host has no gateway, so nobody could reach demo {demo.demo}" >&2
+  echo "  Fix: declare a gateway for the host and pulumi up the host's stack." >&2
+  exit 1
+}}
+locked
+stage=$(mktemp -d {DIRECTORY}.XXXXXX); trap 'rm -rf "$stage"' EXIT
+mkdir "$stage/routes.d" "$stage/secrets.d"
+{_staged(f"routes.d/{file}", gateway_routes.routes(demo))}
+{_staged(f"secrets.d/{file}", gateway_routes.secrets(secrets or {}))}
+started
+why=$(ask {file} "$stage/routes.d/{file}" "$stage/secrets.d/{file}" 2>&1) || {{
+  echo "the gateway cannot take the routes of demo {demo.demo}: $why" >&2
+  echo "  It was left as it is." >&2
+  exit 1
+}}
+for f in secrets.d/{file} routes.d/{file}; do
+  install -m 0640 -g {USER} "$stage/$f" {DIRECTORY}/$f.new; sync {DIRECTORY}/$f.new
+  mv -f {DIRECTORY}/$f.new {DIRECTORY}/$f
+done
+routed
+"""
+
+
+def drop_demo(name: str) -> str:
+    """A demo's routes gone, and its keys with them; other demos notice nothing."""
+    return f"""\
+{_FUNCTIONS}\
+[ -d {DIRECTORY} ] || exit 0
+locked
+for f in {DIRECTORY}/routes.d/{name}.json {DIRECTORY}/secrets.d/{name}.json; do
+  rm -f $f $f.new
+done
+! systemctl is-active --quiet {gateway_unit.NAME} || routed
+"""
+
+
+def teardown() -> str:
+    """The gateway gone. Refuses while demos have routes there."""
+    return f"""\
+left=$(ls {DIRECTORY}/routes.d 2>/dev/null | tr '\\n' ' ')
+if [ -n "$left" ]; then
+  echo "{DIRECTORY}/routes.d still holds: $left" >&2
+  echo "Clients of those demos would get no answer, so the gateway stays." >&2
+  echo "Fix: pulumi destroy the stacks of those demos first." >&2
+  exit 1
+fi
+systemctl disable --quiet --now {gateway_unit.NAME} 2>/dev/null || true
+rm -f {gateway_unit.PATH}
+systemctl daemon-reload
+rm -rf {DIRECTORY} {DIRECTORY}.?????? {RUN}
+rm -f {_LOCK}
+! id -u {USER} >/dev/null 2>&1 || userdel {USER}
+"""
+
+
+def _staged(path: str, text: str) -> str:
+    return f"cat > \"$stage/{path}\" <<'END_OF_FILE'\n{text}END_OF_FILE"
+
+
+def _certificate(gateway: Gateway) -> str:
+    """Made once, and again before it ends or when the names change."""
+    named = {"localhost": None, "127.0.0.1": None, gateway.address: None}
+    named |= dict.fromkeys(gateway.names)
+    alternatives = shlex.quote(
+        ",".join(f"{'IP' if _is_address(name) else 'DNS'}:{name}" for name in named)
+    )
+    folder = f"{DIRECTORY}/tls"
+    return f"""\
+if ! openssl x509 -checkend {_RENEW_S} -noout -in {SELF_SIGNED.certificate} >/dev/null 2>&1 ||
+   [ "$(cat {folder}/names 2>/dev/null)" != {alternatives} ]; then
+  (umask 0077
+  openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -days {_CERTIFICATE_DAYS} \\
+    -subj /CN=berth-gateway -addext subjectAltName={alternatives} \\
+    -keyout {SELF_SIGNED.key}.new -out {SELF_SIGNED.certificate}.new 2>/dev/null)
+  mv -f {SELF_SIGNED.key}.new {SELF_SIGNED.key}
+  mv -f {SELF_SIGNED.certificate}.new {SELF_SIGNED.certificate}
+  echo {alternatives} > {folder}/names
+fi"""
+
+
+def _is_address(name: str) -> bool:
+    try:
+        ipaddress.ip_address(name)
+    except ValueError:
+        return False
+    return True

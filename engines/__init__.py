@@ -1,0 +1,34 @@
+"""Engines by name, each behind the same protocol.
+
+Another one is a file with a class, a line here, and its test.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import httpx
+
+from engines.protocol import Engine, Patience, Upstream
+from engines.triton_batcher import TritonBatcher
+from engines.triton_llmapi import TritonLlmapi
+from engines.triton_openai import TritonOpenai
+from engines.triton_vllm import TritonVllm
+from engines.trtllm_serve import TrtllmServe
+from engines.vllm_serve import VllmServe
+
+KNOWN: dict[str, Callable[[httpx.AsyncClient, Upstream, Patience | None], Engine]] = {
+    "triton-vllm": TritonVllm,
+    "triton-llmapi": TritonLlmapi,
+    "triton-batcher": TritonBatcher,
+    "triton-openai": TritonOpenai,
+    "vllm": VllmServe,
+    "trtllm-serve": TrtllmServe,
+}
+
+
+def engine(
+    name: str, http: httpx.AsyncClient, upstream: Upstream, patience: Patience | None = None
+) -> Engine:
+    """The adapter for an engine; `http` may serve many of them and stays the caller's to close."""
+    return KNOWN[name](http, upstream, patience)

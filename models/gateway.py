@@ -1,0 +1,142 @@
+"""The gateway: what a host declares of it, and the routes that demos give it."""
+
+from __future__ import annotations
+
+import hashlib
+import ipaddress
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Annotated, Literal, Self
+
+from pydantic import Field, model_validator
+
+from models.scalars import AbsolutePath, Declared, MiB, Port, Seconds
+
+ServerName = Annotated[str, Field(pattern=r"^[A-Za-z0-9]([A-Za-z0-9.-]{0,251}[A-Za-z0-9])?$")]
+State = Literal["serving", "not loaded"]
+
+
+class TlsFiles(Declared):
+    """A certificate and its key, as PEM files on the host."""
+
+    certificate: AbsolutePath
+    """The certificate, those of its issuers after it."""
+    key: AbsolutePath
+    """Its private key; read by root alone."""
+
+
+class Gateway(Declared):
+    """A host's gateway: where clients reach its roles, and what it lets through."""
+
+    address: str = "0.0.0.0"  # noqa: S104 - it is what clients call
+    """IP address that it listens on."""
+    port: Port = 8443
+    """Port that it listens on."""
+    tls: TlsFiles | Literal["self_signed", "off"] = "self_signed"
+    """A certificate on the host; `self_signed`: one that is made there; `off`: only on loopback,
+    because keys would be readable on the way."""
+    names: list[ServerName] = []
+    """Names and IP addresses by which clients call the host, for the self-signed certificate."""
+    max_body_mib: MiB = 32
+    """Largest request body, in MiB; pictures in a prompt count."""
+    connections_per_key: int = Field(default=64, ge=1)
+    """Requests that one key may have under way at once; more get 429. A demo may set its own."""
+    timeout_s: Seconds = 600
+    """How long one answer may take, in seconds. Streams that are open when the gateway's
+    configuration is loaded anew are given as long to end."""
+    silence_s: Seconds = 120
+    """How long an engine may be silent in a stream, before the first token too, in seconds."""
+    workers: int = Field(default=4, ge=1, le=64)
+    """nginx's worker processes."""
+
+    @model_validator(mode="after")
+    def _keys_stay_secret(self) -> Self:
+        try:
+            address = ipaddress.ip_address(self.address)
+        except ValueError:
+            raise ValueError(f"`address` is an IP address, not `{self.address}`") from None
+        if self.tls == "off" and not address.is_loopback:
+            raise ValueError(
+                f"`tls: off` on {self.address} would send keys in clear text: listen on "
+                "127.0.0.1, or use `self_signed` or a certificate"
+            )
+        return self
+
+    @property
+    def listen(self) -> str:
+        """Address and port as nginx writes them."""
+        host = f"[{self.address}]" if ":" in self.address else self.address
+        return f"{host}:{self.port}"
+
+
+@dataclass(frozen=True)
+class Replica:
+    """One server that answers for a role."""
+
+    address: str
+    """`127.0.0.1:PORT` on the host: engines listen on its loopback only."""
+    unit: str
+    """The systemd unit that runs it."""
+
+
+@dataclass(frozen=True)
+class Endpoint:
+    """Where one API of a role is served, by replicas that are all alike."""
+
+    model: str
+    """The model's name there, which the gateway writes into requests."""
+    health: str
+    """Path that answers 200 while a replica can serve."""
+    replicas: tuple[Replica, ...]
+    key: str | None = None
+    """Name of the key that the replicas ask for, in the demo's file of secrets on the host."""
+
+
+@dataclass(frozen=True)
+class RoleRoute:
+    """What a role's name leads to."""
+
+    model: str
+    """The catalog's name of the model that is to serve; clients may call the role by it."""
+    engine: str
+    openai: Endpoint | None
+    """OpenAI's API: the engine's own, or the adapter's. None only while not loaded."""
+    state: State = "serving"
+    reason: str = ""
+    """Why it is not loaded, for clients; one line, no secret."""
+    retry_after_s: int = 10
+    """What a client that is refused is told to wait, in seconds."""
+    framing: Endpoint | None = None
+    """The adapter's stream of `started`, `token`, `metrics`, `end` and `error` events."""
+    kserve: Endpoint | None = None
+    """KServe v2; `model` is the repository entry."""
+    fallback: str | None = None
+    """The catalog's name of the model that serves in the place of `model`; None: it serves."""
+
+
+@dataclass(frozen=True)
+class DemoKey:
+    """A key of a demo, as the host knows it."""
+
+    name: str
+    sha256: str
+    """`key_hash` of the key."""
+
+
+@dataclass(frozen=True)
+class DemoRoutes:
+    """Everything that one demo gives the gateway."""
+
+    demo: str
+    keys: tuple[DemoKey, ...]
+    roles: Mapping[str, RoleRoute]
+    connections_per_key: int | None = None
+    """Its own limit; None: the host's."""
+
+
+def key_hash(key: str) -> str:
+    """What the host keeps of a key: SHA-256, 64 hexadecimal digits.
+
+    A key must be random (32 bytes or more): then a slow hash would add nothing.
+    """
+    return hashlib.sha256(key.encode()).hexdigest()

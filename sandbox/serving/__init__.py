@@ -1,0 +1,1 @@
+"""What the stand-ins of the HTTP servers share: steps, prompts, listening."""

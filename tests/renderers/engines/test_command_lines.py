@@ -1,0 +1,93 @@
+"""The exact command line of each engine's own server, and what it reads beside its weights."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from components.renderers.engines import SERVERS
+from models.engine import TRAITS
+from tests.renderers.engines.served import placed
+
+
+def test_vllm_answers_to_all_its_roles_with_what_the_catalog_says() -> None:
+    assert SERVERS["vllm"].command(placed("vllm")) == [
+        "vllm", "serve", "/data/triton/weights/big-nvfp4",
+        "--host", "0.0.0.0",
+        "--port", "8000",
+        "--served-model-name", "architect", "worker",
+        "--dtype", "auto",
+        "--max-model-len", "4096",
+        "--gpu-memory-utilization", "0.9",
+        "--tensor-parallel-size", "2",
+        "--pipeline-parallel-size", "1",
+        "--quantization", "modelopt_fp4",
+        "--seed", "0",
+    ]  # fmt: skip
+
+
+def test_vllms_arguments_become_flags_as_its_parser_takes_them() -> None:
+    given = {
+        "enforce_eager": True,
+        "enable_prefix_caching": False,
+        "limit_mm_per_prompt": {"image": 0},
+        "chat_template": None,
+        "middleware": ["a.b", "c.d"],
+    }
+    words = SERVERS["vllm"].command(placed("vllm", engine_args=given))
+    assert list(words[words.index("modelopt_fp4") + 1 :]) == [
+        "--no-enable-prefix-caching",
+        "--enforce-eager",
+        "--limit-mm-per-prompt", '{"image": 0}',
+        "--middleware", "a.b", "c.d",
+    ]  # fmt: skip
+
+
+def test_vllm_spreads_over_its_gpus_by_processes_unless_ray_is_asked_for() -> None:
+    assert "--distributed-executor-backend" not in SERVERS["vllm"].command(placed("vllm"))
+    words = SERVERS["vllm"].command(placed("vllm", executor="ray"))
+    assert words[words.index("--distributed-executor-backend") + 1] == "ray"
+
+
+def test_trtllm_serve_is_given_only_flags_that_all_its_releases_know() -> None:
+    given = {"max_batch_size": 8, "trust_remote_code": True, "enable_chunked_prefill": True}
+    placement = placed("trtllm-serve", engine_args=given)
+    assert SERVERS["trtllm-serve"].command(placement) == [
+        "trtllm-serve", "serve", "/data/triton/weights/big-nvfp4",
+        "--host", "0.0.0.0",
+        "--port", "8000",
+        "--backend", "pytorch",
+        "--tp_size", "2",
+        "--pp_size", "1",
+        "--max_seq_len", "4096",
+        "--kv_cache_free_gpu_memory_fraction", "0.9",
+        "--extra_llm_api_options", "/etc/berth/servers/shop-architect.yaml",
+        "--max_batch_size", "8",
+        "--trust_remote_code",
+    ]  # fmt: skip
+    (options,) = SERVERS["trtllm-serve"].files(placement).values()
+    assert json.loads(options) == {
+        "enable_chunked_prefill": True,
+        "enable_iter_perf_stats": True,
+        "return_perf_metrics": True,
+    }
+
+
+def test_tritons_frontend_loads_just_its_model_and_opens_no_kserve_port() -> None:
+    words = SERVERS["triton-openai"].command(placed("triton-openai"))
+    assert "--load-model=shop.big" in words
+    assert "--model-control-mode=explicit" in words
+    assert "--backend=vllm" in words
+    assert not any("kserve" in word for word in words)
+
+
+@pytest.mark.parametrize("engine", sorted(SERVERS))
+def test_no_server_phones_home(engine: str) -> None:
+    environment = SERVERS[engine].environment(placed(engine))
+    assert environment["HF_HUB_OFFLINE"] == "1"
+    assert any(name.endswith("NO_USAGE_STATS") for name in environment)
+
+
+def test_each_engine_with_one_model_for_life_has_a_renderer() -> None:
+    assert set(SERVERS) == {name for name, traits in TRAITS.items() if traits.for_life}
