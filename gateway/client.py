@@ -7,7 +7,7 @@ import logging
 from collections.abc import AsyncGenerator, Coroutine
 from typing import Any, TypeVar
 
-from starlette.requests import Request
+from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
@@ -28,17 +28,21 @@ async def body_of(request: Request, most_mib: int) -> bytes:
 
     Raises:
         EngineError: it is larger than `most_mib` (413).
+        ClientGoneError: the client went before it was through.
     """
     content = bytearray()
-    async for piece in request.stream():
-        content += piece
-        if len(content) > most_mib * 2**20:
-            raise EngineError(
-                f"the body is larger than {most_mib} MiB",
-                status=413,
-                retry=False,
-                code="content_too_large",
-            )
+    try:
+        async for piece in request.stream():
+            content += piece
+            if len(content) > most_mib * 2**20:
+                raise EngineError(
+                    f"the body is larger than {most_mib} MiB",
+                    status=413,
+                    retry=False,
+                    code="content_too_large",
+                )
+    except ClientDisconnect:
+        raise ClientGoneError from None
     return bytes(content)
 
 

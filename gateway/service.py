@@ -27,8 +27,12 @@ Handler = Callable[[Request], Awaitable[Response]]
 
 
 def client() -> httpx.AsyncClient:
-    """To every engine: nginx bounds connections, so that none waits here for another to end."""
-    limits = httpx.Limits(max_connections=None, max_keepalive_connections=64, keepalive_expiry=15)
+    """To every engine: nginx bounds connections, so that none waits here for another to end.
+
+    vLLM's and TensorRT-LLM's servers close a connection that is idle for 5 s; one that is used
+    again at that moment would break, so they are given up earlier here.
+    """
+    limits = httpx.Limits(max_connections=None, max_keepalive_connections=64, keepalive_expiry=2)
     return httpx.AsyncClient(limits=limits, trust_env=False, follow_redirects=False)
 
 

@@ -25,6 +25,8 @@ from jinja2.sandbox import ImmutableSandboxedEnvironment
 
 MEMORY = 2**30
 """Bytes of address space: a tokenizer.json of 30 MB takes a third of it while it is read."""
+CPU_S = 30
+"""Seconds of processor time for one rendering: ends it where whoever bounds it was killed first."""
 LONGEST = 4 * 2**20
 """Characters of a rendered prompt: more than any model's context."""
 
@@ -139,6 +141,7 @@ def main(weights: str) -> None:
     _say({})
     bos = tokens.get("bos_token", "")
     for line in sys.stdin:
+        _allow(CPU_S)
         try:
             text = rendered(template, tokens, json.loads(line))
             # The engine's tokenizer puts its first token before every prompt: twice is wrong.
@@ -147,6 +150,13 @@ def main(weights: str) -> None:
             _say({"error": _words(error), "kind": "refused"})
         except Exception as error:  # noqa: BLE001
             _say({"error": _words(error), "kind": "broken"})
+
+
+def _allow(seconds: int) -> None:
+    """More processor time than was used so far; the kernel ends a process that takes more."""
+    used = resource.getrusage(resource.RUSAGE_SELF)
+    limit = int(used.ru_utime + used.ru_stime) + 1 + seconds
+    resource.setrlimit(resource.RLIMIT_CPU, (limit, resource.RLIM_INFINITY))
 
 
 def _words(error: BaseException) -> str:

@@ -17,6 +17,7 @@ from host import weights
 from host.claims import listed, now
 from host.command import run
 from host.docker import docker
+from host.gate import SERVERS
 from host.gpus import container_of, gpus, processes
 from host.ledger import PATH, changing
 from models.refusal import Refusal
@@ -84,8 +85,9 @@ def listening_ports() -> list[int]:
 
 def units() -> dict[str, str]:
     """Berth's units and their states."""
+    own = [f"{file.stem}.service" for file in sorted(SERVERS.glob("*.env"))]
     status, said = run(
-        "systemctl", "list-units", "--all", "--plain", "--no-legend", "triton@*.service"
+        "systemctl", "list-units", "--all", "--plain", "--no-legend", "triton@*.service", *own
     )
     rows = [line.split() for line in said.splitlines()] if status == 0 else []
     return {row[0]: row[2] for row in sorted(rows) if len(row) >= 4}

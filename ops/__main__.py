@@ -12,10 +12,10 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
-from components.providers.triton_client import NoAnswer, Rejected, ServerDown
 from config.files import read_yaml, stack_names
 from config.project import load_plan
 from config.ssh_keys import ssh_of_hosts
+from engines.failure import EngineError
 from models.plan import Plan
 from models.refusal import Refusal
 from ops import claims as host_claims
@@ -215,21 +215,13 @@ def _show(project: Path, plan: Plan) -> bool:
 def _ask(project: Path, plan: Plan, roles: Sequence[str], text: str) -> bool:
     """Let roles answer at the same time, and print what each says. True when all did."""
     ssh = ssh_of_hosts(project, plan.hosts)
-    parameters = {"max_tokens": 64, "temperature": 0, "exclude_input_in_output": True}
 
     async def answer(role: str) -> str | None:
         placement = plan.roles[role]
-        instance = placement.instance
+        host = placement.instance.host_name
         try:
-            return await live.ask(
-                ssh[instance.host_name],
-                instance,
-                placement.entry,
-                text,
-                parameters,
-                ANSWER_TIMEOUT_S,
-            )
-        except (ServerDown, NoAnswer, Rejected) as error:
+            return await live.ask(ssh[host], placement, text, ANSWER_TIMEOUT_S)
+        except EngineError as error:
             say(f"{role} does not answer: {error}")
             return None
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from components.providers import host_inventory
+from components.providers.role_engine import engine_of
 from components.providers.ssh import Completed, Session, open_session
 from components.providers.ssh_tunnel import tunnel
 from components.providers.triton_client import (
@@ -17,10 +18,16 @@ from components.providers.triton_client import (
     ServerDown,
     TritonClient,
 )
+from engines.failure import EngineError
+from engines.protocol import Request, Sampling
 from models.instance import CONTROL_HEADER
 from models.inventory import Inventory
-from models.plan import Plan, PlannedInstance
+from models.plan import Placement, Plan, PlannedInstance
 from models.refusal import Refusal
+
+ANSWER_TOKENS = 64
+GLANCE_S = 5.0
+"""Bound on each look at a server, in seconds."""
 
 
 @dataclass(frozen=True)
@@ -52,13 +59,18 @@ def look(plan: Plan, ssh: Mapping[str, dict[str, Any]]) -> dict[str, LiveHost]:
 
 async def _host(plan: Plan, name: str, ssh: Mapping[str, Any]) -> LiveHost:
     instances = plan.instances_on(name)
+    servers = [each for each in plan.placements_on(name) if each.server]
     try:
         async with open_session(ssh) as session:
             inventory = await host_inventory.ask(session, plan.hosts[name])
-            asked = await asyncio.gather(*(_instance(session, each) for each in instances))
+            asked = await asyncio.gather(
+                *(_instance(session, each) for each in instances),
+                *(_server(session, each) for each in servers),
+            )
     except Refusal as refusal:
         return LiveHost(None, {}, refusal)
-    found = {instance.name: live for instance, live in zip(instances, asked, strict=True)}
+    names = [*(each.name for each in instances), *(each.served_by for each in servers)]
+    found = dict(zip(names, asked, strict=True))
     return LiveHost(inventory, found)
 
 
@@ -82,16 +94,30 @@ async def _key(session: Session, instance: PlannedInstance) -> Completed:
     )
 
 
-async def ask(ssh: Mapping[str, Any], instance: PlannedInstance, model: str, text: str,
-              parameters: Mapping[str, Any], timeout_s: float) -> str:  # fmt: skip
-    """One answer of a model, through the host's SSH.
+async def ask(ssh: Mapping[str, Any], placement: Placement, text: str, timeout_s: float) -> str:
+    """One answer of a load's model, through the host's SSH.
 
     Raises:
         Refusal: if the host cannot be reached.
-        ServerDown, NoAnswer, Rejected: as the server does.
+        EngineError: as the engine does.
     """
-    async with open_session(ssh) as session:
-        headers = {CONTROL_HEADER: (await _key(session, instance)).stdout.strip()}
-        async with tunnel(session, instance.declared.http_port, headers) as http:
-            answer = await TritonClient(http).generate(model, text, parameters, timeout_s=timeout_s)
-    return str(answer["text_output"])
+    sampling = Sampling(max_tokens=ANSWER_TOKENS, temperature=0.0)
+    async with open_session(ssh) as session, engine_of(session, placement, timeout_s) as asked:
+        said = ({"role": "user", "content": text},)
+        request = (
+            Request(messages=said, sampling=sampling)
+            if asked.renders_chat
+            else Request(prompt=text, sampling=sampling)
+        )
+        return (await asked.complete(request)).text
+
+
+async def _server(session: Session, placement: Placement) -> LiveInstance:
+    """A server of one model's own; its one model is what it holds."""
+    try:
+        async with engine_of(session, placement, GLANCE_S) as asked:
+            health = await asked.ready()
+    except EngineError as error:
+        return LiveInstance({}, error.message)
+    state = ModelState("READY") if health.ok else ModelState("FAILED", health.reason)
+    return LiveInstance({placement.entry: state})

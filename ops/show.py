@@ -62,36 +62,43 @@ def _gpus(plan: Plan, live: Mapping[str, LiveHost]) -> Table:
 def _instances(plan: Plan, live: Mapping[str, LiveHost]) -> tuple[Table, bool]:
     table = _table("Instances", "instance", "host", "unit", "state", "GPUs", "endpoint there")
     troubled = False
-    for instance in plan.instances:
+    rows = [(each, each.name, each.unit, each.endpoint) for each in plan.instances]
+    rows += [
+        (each.instance, each.server.name, each.server.unit, each.server.endpoint)
+        for each in plan.placements
+        if each.server
+    ]
+    for instance, name, unit, endpoint in rows:
         inventory = live[instance.host_name].inventory if instance.host_name in live else None
-        state = inventory.units.get(instance.unit, "not there") if inventory else "?"
-        trouble = _live(instance.name, instance.host_name, live).trouble
+        state = inventory.units.get(unit, "not there") if inventory else "?"
+        trouble = _live(name, instance.host_name, live).trouble
         good = state == "active" and not trouble
         troubled = troubled or not good
         table.add_row(
-            instance.name,
+            name,
             instance.host_name,
-            instance.unit,
+            unit,
             f"[green]{state}[/green]" if good else f"[red]{state}[/red] {trouble}".strip(),
             ", ".join(str(gpu.index) for gpu in instance.gpus),
-            instance.endpoint,
+            endpoint,
         )
     return table, troubled
 
 
 def _models(plan: Plan, live: Mapping[str, LiveHost]) -> tuple[Table, bool]:
-    table = _table("Models", "model", "instance", "GPUs", "context", "state")
+    table = _table("Models", "model", "instance", "engine", "GPUs", "context", "state")
     missing = False
     for placement in plan.placements:
         instance = placement.instance
-        held = _live(instance.name, instance.host_name, live).models.get(placement.entry)
+        held = _live(placement.served_by, instance.host_name, live).models.get(placement.entry)
         state = (held.state or "not loaded") if held else "not there"
         ready = state == "READY"
         missing = missing or not ready
         reason = f" {held.reason}" if held and held.reason and not ready else ""
         table.add_row(
             placement.entry,
-            instance.name,
+            placement.served_by,
+            placement.engine,
             ", ".join(str(gpu.index) for gpu in instance.gpus),
             f"{placement.catalog.max_model_len} tokens",
             f"[green]{state}[/green]" if ready else f"[red]{state}[/red]{reason}",
@@ -103,7 +110,8 @@ def _roles(plan: Plan) -> Table:
     table = _table("Roles", "role", "model", "served by", "on host", "at")
     for role, placement in plan.roles.items():
         instance = placement.instance
-        table.add_row(role, placement.model, instance.name, instance.host_name, placement.endpoint)
+        served = (placement.served_by, instance.host_name, placement.endpoint)
+        table.add_row(role, placement.model, *served)
     return table
 
 

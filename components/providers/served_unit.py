@@ -21,6 +21,17 @@ async def runs(session: Session, unit: str) -> bool:
     return await unit_state(session, unit) in STARTING
 
 
+async def start(session: Session, unit: str) -> None:
+    """Have it enabled and running, as after a stop by hand; its gate is asked as ever.
+
+    Whether it stays up is for whoever waits for it to see.
+    """
+    script = 'systemctl reset-failed "$1" 2>/dev/null; exec systemctl enable --now --quiet "$1"'
+    await session.run(
+        "sh", "-c", script, "sh", unit, doing=f"starting {unit}", as_root=True, timeout_s=90.0
+    )
+
+
 async def restarts(session: Session, unit: str) -> int:
     """How often systemd has started it again since a person or Berth did."""
     done = await session.run(

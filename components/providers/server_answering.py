@@ -116,6 +116,8 @@ async def _asked(session: Session, served: Served, bound_s: float) -> AsyncItera
 async def _started(session: Session, served: Served) -> str | None:
     """Wait until the server listens and calls itself healthy; why it never will, or None."""
     give_up = time.monotonic() + served.load_timeout_s
+    if not await served_unit.runs(session, served.unit):
+        await served_unit.start(session, served.unit)
     restarts = await served_unit.restarts(session, served.unit)
     async with progress(f"{served.unit}: waiting for {served.model}"):
         while time.monotonic() < give_up:

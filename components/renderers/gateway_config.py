@@ -169,6 +169,9 @@ http {{
     location = /check {{
       content_by_lua_block {{ require("berth.status").check() }}
     }}
+    location = /drain {{
+      content_by_lua_block {{ require("berth.status").drain() }}
+    }}
     location / {{
       return 404;
     }}

@@ -15,78 +15,13 @@ from pathlib import Path
 
 from components.renderers import gateway_config, gateway_routes, gateway_unit
 from components.renderers.gateway_config import DIRECTORY, RUN, SELF_SIGNED, USER
+from components.renderers.gateway_shell import FUNCTIONS, LOCK
 from models.gateway import DemoRoutes, Gateway
 from models.host import Restart
 
 PACKAGES = Path(__file__).parents[2] / "tools" / "nginx"
-_LOCK = "/etc/berth/gateway.lock"
 _CERTIFICATE_DAYS = 3650
 _RENEW_S = 90 * 86400
-
-_ASK = """\
-import http.client, json, socket, sys
-class Gateway(http.client.HTTPConnection):
-    def connect(self):
-        self.sock = socket.socket(socket.AF_UNIX)
-        self.sock.settimeout(5)
-        self.sock.connect(sys.argv[1])
-gateway = Gateway("gateway")
-if len(sys.argv) == 2:
-    gateway.request("GET", "/status")
-else:
-    texts = [open(file).read() for file in sys.argv[3:]]
-    body = {"file": sys.argv[2], "routes": texts[0], "secrets": texts[1]}
-    gateway.request("POST", "/check", json.dumps(body))
-answer = gateway.getresponse()
-print(answer.read().decode())
-sys.exit(answer.status != 200)
-"""
-_FUNCTIONS = f"""\
-# ask [FILE ROUTES SECRETS]: the gateway's status, or whether it can take a demo's file.
-ask() {{
-  python3 -I -c '{_ASK}' {RUN}/status.sock "$@"
-}}
-# locked: nobody else changes the gateway until this script ends; what a killed one left is gone.
-locked() {{
-  exec 9> {_LOCK}
-  flock -w 60 9 || {{ echo "another run has been changing the gateway for a minute" >&2; exit 1; }}
-  rm -rf {DIRECTORY}.??????
-}}
-# written NAME TEXT: a file of one line, in one step.
-written() {{
-  (umask 0022; echo "$2" > {DIRECTORY}/$1.new); mv -f {DIRECTORY}/$1.new {DIRECTORY}/$1
-}}
-# says NAME TEXT: the gateway that runs has loaded this.
-says() {{
-  ask 2>/dev/null | grep -q "\\"$1\\":\\"$2\\""
-}}
-# awaited NAME TEXT: it has, within 15 seconds.
-awaited() {{
-  for i in $(seq 75); do ! says "$1" "$2" || return 0; sleep 0.2; done
-  journalctl --unit {gateway_unit.NAME} --lines 8 --output cat --no-pager >&2 || true
-  echo "{gateway_unit.NAME} does not serve what was installed" >&2
-  exit 1
-}}
-# started: the unit runs and answers. Before it does, the signal to reload would end it.
-started() {{
-  systemctl is-active --quiet {gateway_unit.NAME} || {{
-    systemctl reset-failed {gateway_unit.NAME} 2>/dev/null || true
-    systemctl start {gateway_unit.NAME}
-  }}
-  for i in $(seq 50); do ! ask >/dev/null 2>&1 || return 0; sleep 0.2; done
-}}
-# digest PATH…: of what is installed there.
-digest() {{
-  (cd {DIRECTORY} && find "$@" -type f ! -name '*.new' | LC_ALL=C sort | xargs -r sha256sum |
-    sha256sum | cut -c1-16)
-}}
-# routed: the routes that are installed are served.
-routed() {{
-  revision=$(digest routes.d secrets.d)
-  written revision "$revision"
-  awaited revision "$revision"
-}}
-"""
 
 
 def setup(gateway: Gateway, restart: Restart) -> str:
@@ -94,7 +29,7 @@ def setup(gateway: Gateway, restart: Restart) -> str:
     files = {**gateway_config.lua(), "nginx.conf": gateway_config.nginx_conf(gateway)}
     lines = [
         f"sh -eu <<'END_OF_FILE'\n{PACKAGES.read_text()}END_OF_FILE",
-        _FUNCTIONS.rstrip(),
+        FUNCTIONS.rstrip(),
         f"id -u {USER} >/dev/null 2>&1 || useradd --system --user-group --no-create-home "
         f"--shell /usr/sbin/nologin {USER}",
         f"install -d -m 0755 /etc/berth {DIRECTORY} {DIRECTORY}/lua {DIRECTORY}/lua/berth {RUN}",
@@ -127,7 +62,7 @@ def setup(gateway: Gateway, restart: Restart) -> str:
         "configuration=$(digest nginx.conf lua tls)",
         'written configuration "$configuration"',
         "started",
-        f'says configuration "$configuration" || systemctl reload {gateway_unit.NAME}',
+        'says configuration "$configuration" || reloaded',
         'awaited configuration "$configuration"',
         "routed",
     ]
@@ -157,7 +92,7 @@ def put_demo(demo: DemoRoutes, secrets: Mapping[str, str] | None = None) -> str:
     """
     file = f"{demo.demo}.json"
     return f"""\
-{_FUNCTIONS}\
+{FUNCTIONS}\
 [ -s {DIRECTORY}/nginx.conf ] || {{
   echo "this host has no gateway, so nobody could reach demo {demo.demo}" >&2
   echo "  Fix: declare a gateway for the host and pulumi up the host's stack." >&2
@@ -185,7 +120,7 @@ routed
 def drop_demo(name: str) -> str:
     """A demo's routes gone, and its keys with them; other demos notice nothing."""
     return f"""\
-{_FUNCTIONS}\
+{FUNCTIONS}\
 [ -d {DIRECTORY} ] || exit 0
 locked
 for f in {DIRECTORY}/routes.d/{name}.json {DIRECTORY}/secrets.d/{name}.json; do
@@ -209,7 +144,7 @@ systemctl disable --quiet --now {gateway_unit.NAME} 2>/dev/null || true
 rm -f {gateway_unit.PATH}
 systemctl daemon-reload
 rm -rf {DIRECTORY} {DIRECTORY}.?????? {RUN}
-rm -f {_LOCK}
+rm -f {LOCK}
 ! id -u {USER} >/dev/null 2>&1 || userdel {USER}
 """
 

@@ -7,14 +7,19 @@ from __future__ import annotations
 
 from components.renderers import berth_host, server_container, unit
 from components.renderers.host_setup import INSTALL, RELOAD, installed
-from models.plan import Placement
+from models.plan import SERVERS, Placement
 
 
 def install(placement: Placement) -> str:
     """Its unit and the files that it reads; all of it is known before its container is."""
     files = server_container.renderer(placement).files(placement)
+    kept = "|".join(["*.env", *sorted(files)])
     lines = [
         INSTALL.rstrip(),
+        # Those of another engine that it had before.
+        f"for f in {SERVERS}/{server_container.planned(placement).name}.*; do",
+        f'  case "$f" in {kept}) ;; *) rm -f "$f" ;; esac',
+        "done",
         *(installed(path, text) for path, text in sorted(files.items())),
         installed(unit.server_path(placement), unit.server(placement)),
         '[ -z "$changed" ] || reload=yes',

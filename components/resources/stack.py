@@ -99,8 +99,9 @@ def _served(placement: Placement, states: Mapping[str, pulumi.Output[str]]) -> d
         "catalog": placement.model,
         "host": instance.host_name,
         "gpus": [gpu.uuid for gpu in instance.gpus],
-        "instance": instance.name,
-        "unit": instance.unit,
+        "engine": placement.engine,
+        "instance": placement.served_by,
+        "unit": f"{placement.served_by}.service",
         "endpoint": placement.endpoint,
         "state": states[placement.name],
     }

@@ -64,8 +64,15 @@ def main(words: list[str] | None = None) -> int:
             server.should_exit = True
 
         sock = bind(given.host, given.openai_port)
-        level = given.uvicorn_log_level
-        serve(frontend.app(), sock, beside, before=frontend.models.look, log_level=level)
+        serve(
+            frontend.app(),
+            sock,
+            beside,
+            before=frontend.models.look,
+            # Triton waits for connections that are open, idle ones too.
+            after=child.client.aclose,
+            log_level=given.uvicorn_log_level,
+        )
         return 0 if child.process.poll() is None else 1
     finally:
         signal.signal(signal.SIGTERM, signal.SIG_IGN)

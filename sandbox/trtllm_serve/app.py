@@ -157,7 +157,7 @@ class Server:
         return JSONResponse(self.statistics.drain())
 
     async def prometheus(self, _: Request) -> Response:
-        text = self.statistics.text()
+        text = self.statistics.text(len(self.stepper.running), len(self.stepper.waiting))
         if text is None:
             return JSONResponse({"detail": "Not Found"}, status_code=404)
         kind = "text/plain; version=0.0.4; charset=utf-8"

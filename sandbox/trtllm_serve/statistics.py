@@ -54,8 +54,6 @@ class Statistics:
         self._iteration += 1
         now = time.monotonic()
         latency, self._last = (now - self._last) * 1000, now
-        if self._prometheus:
-            self._prometheus.iterated(running, waiting, self._held_tokens / self._pool_tokens)
         if self._wanted:
             self._rows.append(self._row(latency, running, waiting, tokens))
         self._completed = 0
@@ -99,9 +97,11 @@ class Statistics:
         self._rows.clear()
         return rows
 
-    def text(self) -> bytes | None:
+    def text(self, running: int, waiting: int) -> bytes | None:
         """Prometheus' text, where the YAML asks for it."""
-        return self._prometheus.text() if self._prometheus else None
+        if self._prometheus is None:
+            return None
+        return self._prometheus.text(running, waiting, self._held_tokens / self._pool_tokens)
 
 
 class Prometheus:
@@ -159,10 +159,8 @@ class Prometheus:
         self._observe("e2e_request_latency_seconds", seconds)
         self._observe("time_per_output_token_seconds", seconds / generation.output_tokens)
 
-    def iterated(self, running: int, waiting: int, share: float) -> None:
-        values = (running, waiting, share)
-        for (_, gauge), value in zip(self._gauges.items(), values, strict=False):
+    def text(self, running: int, waiting: int, share: float) -> bytes:
+        """Gauges are as they are now."""
+        for gauge, value in zip(self._gauges.values(), (running, waiting, share), strict=False):
             gauge.labels(**self._own).set(value)
-
-    def text(self) -> bytes:
         return generate_latest(self._registry)

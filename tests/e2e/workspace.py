@@ -17,8 +17,8 @@ import yaml
 from ops.environment import pulumi_environment
 from tests.e2e.host import ROOT, TestHost
 
-PROGRAM = ("models", "config", "components", "policy", "host", "catalog", "releases", "ops",
-           "__main__.py", "Pulumi.yaml")  # fmt: skip
+PROGRAM = ("models", "config", "engines", "components", "policy", "host", "catalog", "releases",
+           "ops", "__main__.py", "Pulumi.yaml")  # fmt: skip
 TIMEOUT_S = 400
 COLOUR = re.compile(r"\x1b\[[0-9;]*m")
 

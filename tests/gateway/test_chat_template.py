@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import json
+import signal
+import subprocess
+import sys
 from collections.abc import Callable
 from datetime import datetime
 from pathlib import Path
@@ -12,7 +15,7 @@ from typing import Any
 import pytest
 
 from engines.failure import EngineError
-from gateway.chat_template import ChatTemplate
+from gateway.chat_template import PROGRAM, ChatTemplate
 from tests.engines.serving import until
 from tests.gateway.running import TEMPLATE, weights
 
@@ -216,3 +219,14 @@ def test_a_process_that_is_killed_is_started_again(tmp_path: Path) -> None:
         await until(lambda: not Path(f"/proc/{again.pid}").exists(), 1)
 
     asyncio.run(do())
+
+
+def test_a_rendering_whose_service_was_killed_ends_by_itself(tmp_path: Path) -> None:
+    forever = "{% for a in range(99999) %}{% for b in range(99999) %}{% endfor %}{% endfor %}"
+    program = PROGRAM.read_text().replace("CPU_S = 30", "CPU_S = 0")
+    assert program != PROGRAM.read_text()
+    copy = tmp_path / "template_program.py"
+    copy.write_text(program)
+    command = [sys.executable, "-I", str(copy), str(weights(tmp_path / "w", forever))]
+    done = subprocess.run(command, input=b'{"messages": []}\n', capture_output=True, timeout=20)
+    assert done.returncode == -signal.SIGXCPU

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import signal
+import socket
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -13,6 +14,7 @@ from typing import Any
 
 import httpx
 
+from gateway.__main__ import _listener
 from tests.engines.asking import fake
 from tests.engines.serving import serving, until
 from tests.gateway.running import write
@@ -83,6 +85,12 @@ async def alive(http: httpx.AsyncClient) -> bool:
         return (await http.get("/health")).status_code == 200
     except httpx.TransportError:
         return False
+
+
+def test_a_listener_is_one_that_asyncio_lets_send_at_once() -> None:
+    listener = _listener("127.0.0.1:0")
+    assert listener.proto == socket.IPPROTO_TCP
+    listener.close()
 
 
 def test_a_wrong_configuration_ends_it_with_a_line_and_no_traceback(tmp_path: Path) -> None:

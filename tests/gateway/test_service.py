@@ -117,9 +117,10 @@ def test_requests_are_counted_by_what_became_of_them(tmp_path: Path) -> None:
             await service.post("/v1/chat/completions", CHAT)
             server.refuse = (503, {"error": "no"})
             await service.post("/v1/chat/completions", CHAT)
+            await service.post("/v1/stream", CHAT)
             found = await samples(service)
             counted = {s: found["berth_adapter_requests_total", s] for s in ("200", "499", "503")}
-            assert counted == {"200": 1, "499": 1, "503": 1}
+            assert counted == {"200": 1, "499": 1, "503": 2}
             assert found["berth_adapter_requests_running", "architect"] == 0
 
     asyncio.run(do())

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import socket
 
+import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -135,6 +136,29 @@ def test_the_same_request_spelt_properly_does_arrive(
         assert raw(shared.port, "POST", path).startswith(b"HTTP/1.1 200")
         assert len(engine.seen) == 1
         assert ALLOWED.fullmatch(engine.seen[0].path)
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "//v1/completions",
+        "/v1//completions",
+        "/v1/./completions",
+        "/v1/x/../completions",
+        "/v1/%63ompletions",
+        "/v1%2fcompletions",
+        "/v1/completions/",
+        "/v1/completions%3fa",
+        "/V1/completions",
+        "/roles/architect/v2/models/%61rchitect/infer",
+    ],
+)
+def test_another_spelling_of_a_path_that_exists_is_no_path(
+    shared: RunningGateway, engine: Engine, path: str
+) -> None:
+    engine.seen.clear()
+    assert raw(shared.port, "POST", path).startswith(b"HTTP/1.1 404")
+    assert engine.seen == []
 
 
 def test_two_ways_to_say_a_bodys_length_are_refused(shared: RunningGateway, engine: Engine) -> None:

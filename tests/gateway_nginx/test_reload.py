@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 import httpx
 import pytest
@@ -67,15 +70,14 @@ def test_a_stream_that_never_ends_does_not_keep_an_old_worker_for_ever(
     until(lambda: engine.generating == 0, "its generation stopped")
 
 
-def test_no_request_of_another_demo_fails_while_routes_change(
-    started: Started, engine: Engine
-) -> None:
-    running = started(gateway(), demo("desk", DESK, {"architect": role(engine.address)}))
+@contextmanager
+def load(running: RunningGateway) -> Iterator[None]:
+    """Four clients that ask all the time; none of their requests may fail."""
     stop = threading.Event()
     failures: list[str] = []
     served = [0]
 
-    def load() -> None:
+    def ask() -> None:
         with client(running, DESK) as own:
             while not stop.is_set():
                 try:
@@ -87,19 +89,43 @@ def test_no_request_of_another_demo_fails_while_routes_change(
                 if answer.status_code != 200:
                     failures.append(answer.text)
 
-    threads = [threading.Thread(target=load) for _ in range(4)]
+    threads = [threading.Thread(target=ask) for _ in range(4)]
     for thread in threads:
         thread.start()
-    for number in range(10):
-        running.write(demo("clinic", CLINIC, {f"nurse-{number}": role(engine.address)}))
-        running.changed()
-        with client(running, CLINIC) as clinic:
-            assert clinic.get(f"/v1/models/nurse-{number}").status_code == 200
+    yield
     stop.set()
     for thread in threads:
         thread.join(10)
     assert failures == []
     assert served[0] > 50
+
+
+def test_no_request_of_another_demo_fails_while_routes_change(
+    started: Started, engine: Engine
+) -> None:
+    running = started(gateway(), demo("desk", DESK, {"architect": role(engine.address)}))
+    with load(running):
+        for number in range(10):
+            running.write(demo("clinic", CLINIC, {f"nurse-{number}": role(engine.address)}))
+            running.changed()
+            with client(running, CLINIC) as clinic:
+                assert clinic.get(f"/v1/models/nurse-{number}").status_code == 200
+
+
+def test_no_request_fails_when_nginx_is_reloaded(started: Started, engine: Engine) -> None:
+    running = started(gateway(), demo("desk", DESK, {"architect": role(engine.address)}))
+    with client(running, DESK) as own:
+        assert "close" not in own.get("/v1/models").headers["connection"]
+        with load(running):
+            for _ in range(8):
+                running.drain()
+                until(
+                    lambda: own.get("/v1/models").headers["connection"] == "close",
+                    "clients are let go of",
+                )
+                time.sleep(0.3)  # the slowest of the clients has had an answer
+                running.reload()
+        assert "close" not in own.get("/v1/models").headers["connection"]
 
 
 def test_a_demos_broken_file_is_left_out_and_the_others_are_served(

@@ -164,6 +164,7 @@ def test_outputs_say_where_each_role_is_served(both: tuple[Recorder, dict[str, A
         "catalog": "big",
         "host": "alpha",
         "gpus": [G0, G1],
+        "engine": "triton-vllm",
         "instance": "triton@wide-01",
         "unit": "triton@wide-01.service",
         "endpoint": "http://127.0.0.1:8010/v2/models/shop.big",

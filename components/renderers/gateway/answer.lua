@@ -3,6 +3,7 @@
 --
 -- A stream goes on line by line, each as soon as it is whole.
 local cjson = require "cjson.safe"
+local engine_error = require "berth.engine_error"
 local json_members = require "berth.json_members"
 local refuse = require "berth.refuse"
 local routes = require "berth.routes"
@@ -68,6 +69,7 @@ function M.headers()
     if ctx.role.fallback then ngx.header["X-Berth-Fallback"] = ctx.role.fallback end
   end
   ngx.header["X-Request-Id"] = M.request_id()
+  if routes.draining() then ngx.header["Connection"] = "close" end
 end
 
 local function count_tokens(text)
@@ -77,27 +79,6 @@ local function count_tokens(text)
     ngx.ctx.prompt_tokens = tonumber(usage.prompt_tokens)
     ngx.ctx.completion_tokens = tonumber(usage.completion_tokens)
   end
-end
-
--- The message, type and code in whatever shape an engine puts its errors: OpenAI's object, a flat
--- one (trtllm-serve), `{"error": "text"}` (vLLM's 401, Triton), `{"detail": …}` (FastAPI).
-local function openai_error(text, status)
-  local body = cjson.decode(text)
-  if type(body) ~= "table" then
-    body = { message = text ~= "" and sub(text, 1, 500) or "the engine answered " .. status }
-  end
-  local error = type(body.error) == "table" and body.error or body
-  local message = error.message
-  if type(message) ~= "string" then
-    message = type(body.error) == "string" and body.error or body.detail
-  end
-  if message == nil or message == cjson.null then message = sub(text, 1, 500) end
-  if type(message) == "table" then message = cjson.encode(message) end
-  local function word(value) return type(value) == "string" and value or nil end
-  return refuse.body {
-    message = tostring(message), param = word(error.param), code = word(error.code),
-    kind = word(error.type) or status >= 500 and "server_error" or "invalid_request_error",
-  }
 end
 
 -- One line of a stream, without its line feed.
@@ -120,7 +101,7 @@ local function line_of(state, line)
       if json_members.find(payload, "error", true)
         or find(payload, '"object"%s*:%s*"error"') then
         state.failed, state.done = true, true
-        return "data: " .. openai_error(payload, 500)
+        return "data: " .. engine_error.openai(payload, 500)
       end
     end
     if find(payload, '"usage"%s*:%s*{') then count_tokens(payload) end
@@ -188,7 +169,7 @@ local function whole(state, chunk, last)
   local text = table.concat(state)
   if state.kind == "error" then
     if state.shape == "kserve" then return text, true end
-    return openai_error(text, ngx.status), true
+    return engine_error.openai(text, ngx.status), true
   end
   if state.shape == "openai" then count_tokens(text) end
   return json_members.replace(text, state.member, state.quoted), true

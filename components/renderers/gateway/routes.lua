@@ -7,7 +7,7 @@
 local ffi = require "ffi"
 local cjson = require "cjson.safe"
 local counts = require "berth.counts"
-local keys = require "berth.keys"
+local demo_file = require "berth.demo_file"
 
 -- As glibc and musl have it on 64-bit Linux.
 ffi.cdef [[
@@ -25,94 +25,6 @@ local EVERY_S = 0.25
 
 local M = { limits = {}, configuration = "" }
 
-local function need(holds, what)
-  if not holds then error(what, 0) end
-end
-
-local function text(value, what, pattern)
-  need(type(value) == "string" and value:find(pattern or "^[ -~]+$"), what)
-  return value
-end
-
-local NAME = "^[a-z0-9][a-z0-9-]*$"
-local MODEL = "^[A-Za-z0-9][A-Za-z0-9._/-]*$"
-
-local function given(value)
-  return value ~= nil and value ~= cjson.null
-end
-
--- Engines listen on the host's loopback only, so nothing else is ever called.
-local function replica(raw, at, health)
-  local port = tonumber(text(raw.address, at .. ".address", "^127%.0%.0%.1:%d+$"):match(":(%d+)$"))
-  need(port > 0 and port < 65536, at .. ".address")
-  return {
-    address = raw.address, port = port, unit = text(raw.unit, at .. ".unit"),
-    health = health, id = raw.address .. health,
-  }
-end
-
-local function endpoint(raw, at, secrets)
-  if not given(raw) then return nil end
-  need(type(raw) == "table", at)
-  local health = text(raw.health, at .. ".health", "^/[A-Za-z0-9._/-]*$")
-  local found = { model = text(raw.model, at .. ".model", MODEL), replicas = {} }
-  found.quoted = cjson.encode(found.model):gsub("\\/", "/")
-  if given(raw.key) then
-    local key = secrets[raw.key]
-    need(type(key) == "string", at .. ".key: no such key in secrets.d")
-    found.authorization = "Bearer " .. text(key, at .. ".key", "^[!-~]+$")
-  end
-  need(type(raw.replicas) == "table", at .. ".replicas")
-  for i, each in ipairs(raw.replicas) do
-    found.replicas[i] = replica(each, at .. ".replicas[" .. i - 1 .. "]", health)
-  end
-  return found
-end
-
-local function role(raw, name, demo, secrets)
-  local at = "roles." .. name
-  text(name, at .. ": its name", NAME)
-  need(raw.state == "serving" or raw.state == "not loaded", at .. ".state")
-  local found = {
-    name = name, demo = demo, state = raw.state, quoted = '"' .. name .. '"',
-    model = text(raw.model, at .. ".model", MODEL),
-    engine = text(raw.engine, at .. ".engine", NAME),
-    reason = type(raw.reason) == "string" and raw.reason or "",
-    fallback = given(raw.fallback) and text(raw.fallback, at .. ".fallback", MODEL) or nil,
-    retry_after_s = tonumber(raw.retry_after_s),
-    openai = endpoint(raw.openai, at .. ".openai", secrets),
-    framing = endpoint(raw.framing, at .. ".framing", secrets),
-    kserve = endpoint(raw.kserve, at .. ".kserve", secrets),
-  }
-  need(found.retry_after_s and found.retry_after_s > 0, at .. ".retry_after_s")
-  need(raw.state ~= "serving" or found.openai and #found.openai.replicas > 0, at .. ".openai")
-  return found
-end
-
-local function demo(raw, secrets)
-  need(type(raw) == "table" and raw.version == 1, "it is not a file of routes, version 1")
-  local found = { name = text(raw.demo, "demo", NAME), roles = {}, names = {}, keys = {} }
-  local limit = given(raw.connections_per_key) and raw.connections_per_key
-  need(not limit or type(limit) == "number" and limit >= 1, "connections_per_key")
-  need(type(raw.keys) == "table" and type(raw.roles) == "table", "keys and roles")
-  for i, key in ipairs(raw.keys) do
-    local at = "keys[" .. i - 1 .. "]"
-    local hex = text(key.sha256, at .. ".sha256", "^[0-9a-f]+$")
-    need(#hex == 64, at .. ".sha256")
-    found.keys[i] = {
-      name = text(key.name, at .. ".name", NAME), hash = keys.from_hex(hex), demo = found,
-      count = "key " .. hex:sub(1, 16), limit = limit or nil,
-    }
-  end
-  for name, each in pairs(raw.roles) do
-    need(type(each) == "table", "roles." .. name)
-    found.roles[name] = role(each, name, found.name, secrets)
-    table.insert(found.names, name)
-  end
-  table.sort(found.names)
-  return found
-end
-
 local function read(path)
   local file = io.open(path, "rb")
   if not file then return nil end
@@ -124,15 +36,18 @@ end
 local function add(state, text_of)
   local file = text_of.file
   local secrets = cjson.decode(text_of.secrets)
-  need(type(secrets) == "table", "secrets.d/" .. file .. " is not JSON")
+  if type(secrets) ~= "table" then error("secrets.d/" .. file .. " is not JSON", 0) end
   local raw, why = cjson.decode(text_of.routes)
-  need(raw ~= nil, "it is not JSON: " .. tostring(why))
-  local found = demo(raw, secrets)
-  need(file == found.name .. ".json", "it is the file of demo `" .. found.name .. "`")
+  if raw == nil then error("it is not JSON: " .. tostring(why), 0) end
+  local found = demo_file.read(raw, secrets)
+  if file ~= found.name .. ".json" then
+    error("it is the file of demo `" .. found.name .. "`", 0)
+  end
   for _, key in ipairs(found.keys) do
     for _, other in ipairs(state.keys) do
-      need(key.hash ~= other.hash,
-        "key `" .. key.name .. "` is also a key of demo `" .. other.demo.name .. "`")
+      if key.hash == other.hash then
+        error("key `" .. key.name .. "` is also a key of demo `" .. other.demo.name .. "`", 0)
+      end
     end
   end
   for _, key in ipairs(found.keys) do table.insert(state.keys, key) end
@@ -209,8 +124,21 @@ function M.trouble(text_of)
   return not ok and why or nil
 end
 
+local DRAIN_S = 10
+
+-- Before nginx is reloaded: each answer closes its client's connection, so that hardly one is idle
+-- when nginx closes those that are. It fades, should the reload not come.
+function M.drain()
+  shared:set("draining", true, DRAIN_S)
+end
+
+function M.draining()
+  return shared:get("draining")
+end
+
 -- Run by the master for each configuration that it loads.
 function M.load(limits)
+  shared:delete("draining")
   M.limits = limits
   M.configuration = (read(ngx.config.prefix() .. "configuration") or ""):gsub("%s", "")
   publish((on_disk()))

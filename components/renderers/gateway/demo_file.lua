@@ -1,0 +1,98 @@
+-- One demo's file of routes: what it must be, and what it means.
+--
+-- Whatever is wrong is an error whose text names the place in the file.
+local cjson = require "cjson.safe"
+local keys = require "berth.keys"
+
+local M = {}
+
+local function need(holds, what)
+  if not holds then error(what, 0) end
+end
+
+local function text(value, what, pattern)
+  need(type(value) == "string" and value:find(pattern or "^[ -~]+$"), what)
+  return value
+end
+
+local NAME = "^[a-z0-9][a-z0-9-]*$"
+local MODEL = "^[A-Za-z0-9][A-Za-z0-9._/-]*$"
+
+local function given(value)
+  return value ~= nil and value ~= cjson.null
+end
+
+-- Engines listen on the host's loopback only, so nothing else is ever called.
+local function replica(raw, at, health)
+  local port = tonumber(text(raw.address, at .. ".address", "^127%.0%.0%.1:%d+$"):match(":(%d+)$"))
+  need(port > 0 and port < 65536, at .. ".address")
+  return {
+    address = raw.address, port = port, unit = text(raw.unit, at .. ".unit"),
+    health = health, id = raw.address .. health,
+  }
+end
+
+local function endpoint(raw, at, secrets)
+  if not given(raw) then return nil end
+  need(type(raw) == "table", at)
+  local health = text(raw.health, at .. ".health", "^/[A-Za-z0-9._/-]*$")
+  local found = { model = text(raw.model, at .. ".model", MODEL), replicas = {} }
+  found.quoted = cjson.encode(found.model):gsub("\\/", "/")
+  if given(raw.key) then
+    local key = secrets[raw.key]
+    need(type(key) == "string", at .. ".key: no such key in secrets.d")
+    found.authorization = "Bearer " .. text(key, at .. ".key", "^[!-~]+$")
+  end
+  need(type(raw.replicas) == "table", at .. ".replicas")
+  for i, each in ipairs(raw.replicas) do
+    found.replicas[i] = replica(each, at .. ".replicas[" .. i - 1 .. "]", health)
+  end
+  return found
+end
+
+local function role(raw, name, demo, secrets)
+  local at = "roles." .. name
+  text(name, at .. ": its name", NAME)
+  need(raw.state == "serving" or raw.state == "not loaded", at .. ".state")
+  local found = {
+    name = name, demo = demo, state = raw.state, quoted = '"' .. name .. '"',
+    model = text(raw.model, at .. ".model", MODEL),
+    engine = text(raw.engine, at .. ".engine", NAME),
+    reason = type(raw.reason) == "string" and raw.reason or "",
+    fallback = given(raw.fallback) and text(raw.fallback, at .. ".fallback", MODEL) or nil,
+    retry_after_s = tonumber(raw.retry_after_s),
+    openai = endpoint(raw.openai, at .. ".openai", secrets),
+    framing = endpoint(raw.framing, at .. ".framing", secrets),
+    kserve = endpoint(raw.kserve, at .. ".kserve", secrets),
+  }
+  need(found.retry_after_s and found.retry_after_s > 0, at .. ".retry_after_s")
+  need(raw.state ~= "serving" or found.openai and #found.openai.replicas > 0, at .. ".openai")
+  return found
+end
+
+-- The demo that a decoded file means. `secrets`: keys that engines ask for, by name.
+function M.read(raw, secrets)
+  need(type(raw) == "table" and raw.version == 1, "it is not a file of routes, version 1")
+  local found = { name = text(raw.demo, "demo", NAME), roles = {}, names = {}, keys = {} }
+  local limit = given(raw.connections_per_key) and raw.connections_per_key
+  need(not limit or type(limit) == "number" and limit >= 1, "connections_per_key")
+  need(type(raw.keys) == "table" and type(raw.roles) == "table", "keys and roles")
+  for i, key in ipairs(raw.keys) do
+    local at = "keys[" .. i - 1 .. "]"
+    local hex = text(key.sha256, at .. ".sha256", "^[0-9a-f]+$")
+    need(#hex == 64, at .. ".sha256")
+    found.keys[i] = {
+      name = text(key.name, at .. ".name", NAME), hash = keys.from_hex(hex), demo = found,
+      count = "key " .. hex:sub(1, 16), limit = limit or nil,
+    }
+  end
+  for name, each in pairs(raw.roles) do
+    need(type(each) == "table", "roles." .. name)
+    found.roles[name] = role(each, name, found.name, secrets)
+    table.insert(found.names, name)
+  end
+  table.sort(found.names)
+  return found
+end
+
+return M

@@ -1,0 +1,63 @@
+"""The gateway's unit, and its scripts where a word matters; they are run in tests/gateway_nginx."""
+
+from __future__ import annotations
+
+import subprocess
+
+import pytest
+
+from components.renderers import gateway_setup, gateway_unit
+from models.gateway import Gateway
+from models.host import Restart
+from tests.renderers.test_gateway_routes import ROUTES
+
+SETUP = gateway_setup.setup(Gateway(), Restart())
+PUT = gateway_setup.put_demo(ROUTES, {"vllm": "secret"})
+
+
+@pytest.mark.parametrize(
+    "script",
+    [SETUP, PUT, gateway_setup.drop_demo("desk"), gateway_setup.teardown()],
+    ids=["setup", "put", "drop", "teardown"],
+)
+def test_every_script_is_one_that_sh_can_read(script: str) -> None:
+    done = subprocess.run(["sh", "-n"], input=script, text=True, capture_output=True, check=False)
+    assert done.stderr == ""
+    assert done.returncode == 0
+
+
+def test_what_is_new_is_tried_before_anything_is_replaced() -> None:
+    assert SETUP.index("nginx.conf -t -q") < SETUP.index("mv -f /etc/berth/gateway/nginx.conf.new")
+    assert PUT.index("why=$(ask desk.json") < PUT.index("mv -f /etc/berth/gateway/$f.new")
+
+
+def test_a_demos_routes_cost_no_reload() -> None:
+    assert "systemctl reload" not in PUT
+    assert "systemctl reload" not in gateway_setup.drop_demo("desk")
+
+
+def test_an_engines_key_is_in_no_commands_arguments() -> None:
+    (line,) = [line for line in PUT.splitlines() if "secret" in line and "vllm" in line]
+    assert line == ' "vllm": "secret"'
+
+
+def test_the_unit_restarts_within_limits_reloads_after_a_check_and_may_do_little_else() -> None:
+    text = gateway_unit.text(Restart(delay_s=7, burst=3, within_s=60))
+    nginx = "/usr/sbin/nginx -e stderr -p /etc/berth/gateway/ -c nginx.conf"
+    for line in (
+        "StartLimitIntervalSec=60",
+        "StartLimitBurst=3",
+        "Type=exec",
+        f"ExecStartPre={nginx} -t -q",
+        f"ExecStart={nginx}",
+        f"ExecReload={nginx} -t -q",
+        "ExecReload=/bin/kill -HUP $MAINPID",
+        "KillSignal=SIGQUIT",
+        "Restart=always",
+        "RestartSec=7",
+        "RuntimeDirectory=berth-gateway",
+        "NoNewPrivileges=yes",
+        "ProtectSystem=strict",
+        "CapabilityBoundingSet=CAP_NET_BIND_SERVICE CAP_SETUID CAP_SETGID CAP_CHOWN CAP_KILL",
+    ):
+        assert line in text.splitlines(), line
