@@ -130,12 +130,12 @@ class JudgedModel:
     config_pbtxt: str
     engine_args: Mapping[str, object]
     """Content of `model.json`."""
-    engine: str = "triton-vllm"
-    """What serves it: a name of `models.engine`."""
     image: str = ""
     """Of its instance; empty: not known."""
     weights: Weights | None = None
     """None: nobody has read them."""
+    engine: str = "triton-vllm"
+    """What serves it: a name of `models.engine`."""
 
     @property
     def file(self) -> str:

@@ -169,9 +169,6 @@ http {{
     location = /check {{
       content_by_lua_block {{ require("berth.status").check() }}
     }}
-    location = /drain {{
-      content_by_lua_block {{ require("berth.status").drain() }}
-    }}
     location / {{
       return 404;
     }}

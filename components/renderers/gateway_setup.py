@@ -62,7 +62,7 @@ def setup(gateway: Gateway, restart: Restart) -> str:
         "configuration=$(digest nginx.conf lua tls)",
         'written configuration "$configuration"',
         "started",
-        'says configuration "$configuration" || reloaded',
+        f'says configuration "$configuration" || systemctl reload {gateway_unit.NAME}',
         'awaited configuration "$configuration"',
         "routed",
     ]

@@ -5,8 +5,6 @@ from __future__ import annotations
 from components.renderers.gateway_config import DIRECTORY, RUN
 from components.renderers.gateway_unit import NAME
 
-DRAIN_S = 2
-"""How long clients are let go of before a reload, in seconds."""
 LOCK = "/etc/berth/gateway.lock"
 """Held by a script while it changes the gateway."""
 _ASK = """\
@@ -19,8 +17,6 @@ class Gateway(http.client.HTTPConnection):
 gateway = Gateway("gateway")
 if len(sys.argv) == 2:
     gateway.request("GET", "/status")
-elif len(sys.argv) == 3:
-    gateway.request("POST", "/" + sys.argv[2])
 else:
     texts = [open(file).read() for file in sys.argv[3:]]
     body = {"file": sys.argv[2], "routes": texts[0], "secrets": texts[1]}
@@ -30,8 +26,7 @@ print(answer.read().decode())
 sys.exit(answer.status != 200)
 """
 FUNCTIONS = f"""\
-# ask [drain | FILE ROUTES SECRETS]: the gateway's status, or whether it can take a demo's file; or
-# that it close its clients' connections after their answers.
+# ask [FILE ROUTES SECRETS]: the gateway's status, or whether it can take a demo's file.
 ask() {{
   python3 -I -c '{_ASK}' {RUN}/status.sock "$@"
 }}
@@ -63,13 +58,6 @@ started() {{
     systemctl start {NAME}
   }}
   for i in $(seq 50); do ! ask >/dev/null 2>&1 || return 0; sleep 0.2; done
-}}
-# reloaded: new workers with what is installed; streams that are open go on in the old ones. First
-# clients are let go of, since nginx closes idle connections, a request on its way with them.
-reloaded() {{
-  ask drain >/dev/null 2>&1 || true
-  sleep {DRAIN_S}
-  systemctl reload {NAME}
 }}
 # digest PATH…: of what is installed there.
 digest() {{

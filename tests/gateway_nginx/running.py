@@ -99,11 +99,6 @@ class RunningGateway:
         assert (answer.status_code == 200) == (answer.text == "")
         return answer.text
 
-    def drain(self) -> None:
-        """Let go of clients, as before a reload."""
-        with self._local() as local:
-            local.post("http://gateway/drain").raise_for_status()
-
     def reload(self) -> None:
         """Load the configuration anew, and wait until new workers answer."""
         assert self.process is not None

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import threading
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -92,10 +91,12 @@ def load(running: RunningGateway) -> Iterator[None]:
     threads = [threading.Thread(target=ask) for _ in range(4)]
     for thread in threads:
         thread.start()
-    yield
-    stop.set()
-    for thread in threads:
-        thread.join(10)
+    try:
+        yield
+    finally:
+        stop.set()
+        for thread in threads:
+            thread.join(10)
     assert failures == []
     assert served[0] > 50
 
@@ -110,22 +111,6 @@ def test_no_request_of_another_demo_fails_while_routes_change(
             running.changed()
             with client(running, CLINIC) as clinic:
                 assert clinic.get(f"/v1/models/nurse-{number}").status_code == 200
-
-
-def test_no_request_fails_when_nginx_is_reloaded(started: Started, engine: Engine) -> None:
-    running = started(gateway(), demo("desk", DESK, {"architect": role(engine.address)}))
-    with client(running, DESK) as own:
-        assert "close" not in own.get("/v1/models").headers["connection"]
-        with load(running):
-            for _ in range(8):
-                running.drain()
-                until(
-                    lambda: own.get("/v1/models").headers["connection"] == "close",
-                    "clients are let go of",
-                )
-                time.sleep(0.3)  # the slowest of the clients has had an answer
-                running.reload()
-        assert "close" not in own.get("/v1/models").headers["connection"]
 
 
 def test_a_demos_broken_file_is_left_out_and_the_others_are_served(

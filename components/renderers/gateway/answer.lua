@@ -69,7 +69,6 @@ function M.headers()
     if ctx.role.fallback then ngx.header["X-Berth-Fallback"] = ctx.role.fallback end
   end
   ngx.header["X-Request-Id"] = M.request_id()
-  if routes.draining() then ngx.header["Connection"] = "close" end
 end
 
 local function count_tokens(text)

@@ -124,21 +124,8 @@ function M.trouble(text_of)
   return not ok and why or nil
 end
 
-local DRAIN_S = 10
-
--- Before nginx is reloaded: each answer closes its client's connection, so that hardly one is idle
--- when nginx closes those that are. It fades, should the reload not come.
-function M.drain()
-  shared:set("draining", true, DRAIN_S)
-end
-
-function M.draining()
-  return shared:get("draining")
-end
-
 -- Run by the master for each configuration that it loads.
 function M.load(limits)
-  shared:delete("draining")
   M.limits = limits
   M.configuration = (read(ngx.config.prefix() .. "configuration") or ""):gsub("%s", "")
   publish((on_disk()))

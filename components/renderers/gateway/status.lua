@@ -70,10 +70,4 @@ function M.check()
   refuse.print(why and 400 or 200, why or "", "text/plain")
 end
 
-function M.drain()
-  if ngx.req.get_method() ~= "POST" then return refuse.print(405, "", "text/plain") end
-  routes.drain()
-  refuse.print(200, "", "text/plain")
-end
-
 return M
