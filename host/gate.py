@@ -32,10 +32,11 @@ def check(path: Path, unit: str, instances: Path = INSTANCES, busy_s: float = BU
             consequence=f"{name} is not started.",
             fix="`pulumi up` the host's stack: it writes the file anew.",
         )
+    stack = own.get("HOST_STACK", "")
     neighbours = frozenset(
         f"{kind}@{file.stem}"
-        for file in instances.glob("*.env")
-        if _environment(file).get("HOST_STACK") == own.get("HOST_STACK")
+        for file in (*instances.glob("*.env"), *instances.glob("*.key"))
+        if _stack(file.with_suffix(".env"), stack) == stack
     )
     starting = StartingUnit(
         instance=name,
@@ -50,6 +51,11 @@ def check(path: Path, unit: str, instances: Path = INSTANCES, busy_s: float = BU
         refusals = refused_start(starting, ledger.claims(), indexes)
     if refusals:
         raise Refusals(refusals)
+
+
+def _stack(file: Path, asking: str) -> str:
+    """An instance's host stack. One with a key alone is just being made anew: that of who asks."""
+    return _environment(file).get("HOST_STACK", "") if file.exists() else asking
 
 
 def _environment(file: Path) -> dict[str, str]:
