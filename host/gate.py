@@ -41,12 +41,11 @@ def check(
             consequence=f"{name} is not started.",
             fix="`pulumi up` the stack that declares it: it writes the file anew.",
         )
-    units = {f"triton@{each.stem}": each for each in instances.glob("*.env")}
-    units |= {each.stem: each for each in servers.glob("*.env")}
+    stack = own.get("HOST_STACK", "")
+    units = {f"triton@{each.stem}": each for each in _declared(instances)}
+    units |= {each.stem: each for each in _declared(servers)}
     neighbours = frozenset(
-        each
-        for each, said in units.items()
-        if _environment(said).get("HOST_STACK") == own.get("HOST_STACK")
+        each for each, file in units.items() if _stack(file.with_suffix(".env"), stack) == stack
     )
     starting = StartingUnit(
         instance=name,
@@ -61,6 +60,16 @@ def check(
         refusals = refused_start(starting, ledger.claims(), indexes)
     if refusals:
         raise Refusals(refusals)
+
+
+def _declared(place: Path) -> tuple[Path, ...]:
+    """The units of a directory: each has a key, and an environment unless it is made anew."""
+    return (*place.glob("*.env"), *place.glob("*.key"))
+
+
+def _stack(file: Path, asking: str) -> str:
+    """A unit's host stack. One with a key alone is just being made anew: that of who asks."""
+    return _environment(file).get("HOST_STACK", "") if file.exists() else asking
 
 
 def _environment(file: Path) -> dict[str, str]:

@@ -187,12 +187,17 @@ class Judged:
 
     def gpus_of(self, model: JudgedModel) -> tuple[JudgedGpu, ...] | None:
         """The GPUs of a model's instance, in its order; None if one is not known."""
-        instance = self.instance(model.instance, model.host)
-        known = self._by_uuid.get(model.host)
-        if instance is None or known is None:
-            return None
-        found = tuple(known[uuid] for uuid in instance.gpus if uuid in known)
-        return found if len(found) == len(instance.gpus) else None
+        return self._gpus_of.get((model.instance, model.host))
+
+    @cached_property
+    def _gpus_of(self) -> dict[tuple[str, str], tuple[JudgedGpu, ...]]:
+        """Many models ask for the same instance's."""
+        found = {}
+        for name, instance in self._by_name.items():
+            known = self._by_uuid.get(instance.host, {})
+            if all(uuid in known for uuid in instance.gpus):
+                found[name] = tuple(known[uuid] for uuid in instance.gpus)
+        return found
 
     @property
     def claims(self) -> tuple[Claim, ...]:

@@ -37,6 +37,17 @@ def test_a_unit_starts_under_claims_of_its_neighbours(host: BerthHost, instances
         assert host.run("gate", name, "--instances", str(instances)).returncode == 0
 
 
+def test_a_neighbour_that_is_just_being_made_anew_is_still_one(
+    host: BerthHost, instances: Path
+) -> None:
+    host.claim(ANNA, record(ANNA, 0, 1, instance="triton@wide-01"))
+    (instances / "wide-01.env").unlink()
+    gate = ("gate", "triton@0", "--instances", str(instances))
+    assert host.run(*gate).returncode == 1
+    (instances / "wide-01.key").touch()
+    assert host.run(*gate).returncode == 0
+
+
 def test_what_a_person_holds_keeps_a_unit_from_starting(host: BerthHost, instances: Path) -> None:
     host.run("hold", "--gpu", "0", "--owner", "anna: notebook")
     done = host.run("gate", "triton@0", "--instances", str(instances))
