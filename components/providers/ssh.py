@@ -7,6 +7,7 @@ read, so that a deployment does not depend on whose machine it runs from.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
 import shlex
 from collections.abc import AsyncIterator, Mapping
@@ -105,9 +106,13 @@ class Session:
         )
         async for attempt in retry:
             with attempt:
-                return await self._connection.run(
-                    command, input=stdin.encode(), encoding=None, check=False
-                )
+                process = await self._connection.create_process(command, encoding=None)
+                # A command may end before it has read, or been sent, anything: what it said and
+                # left with is then the answer, not that nobody listened.
+                with contextlib.suppress(BrokenPipeError):
+                    process.stdin.write(stdin.encode())
+                process.stdin.write_eof()
+                return await process.wait()
         raise AssertionError("tenacity returns or raises")
 
     def _see_that_sudo_ran(self, completed: Completed) -> None:

@@ -55,6 +55,54 @@ def test_a_command_gets_its_input_and_gives_status_and_both_outputs(sshd: LocalS
     assert on_host(sshd.ssh, work) == (3, "wörds", "its\n")
 
 
+def test_a_command_that_ended_before_it_was_sent_its_input_gives_its_status(
+    tmp_path: Path,
+) -> None:
+    class EndsAtOnce(asyncssh.SSHServerSession[bytes]):
+        def connection_made(self, chan: asyncssh.SSHServerChannel[bytes]) -> None:
+            self._channel = chan
+
+        def exec_requested(self, command: str) -> bool:
+            return command == "berth-host"
+
+        def session_started(self) -> None:
+            # In one turn of the event loop: the client sees the start and the end together.
+            self._channel.write_stderr(b"not found\n")
+            self._channel.exit(127)
+
+    class LetsAnyoneIn(asyncssh.SSHServer):
+        def begin_auth(self, username: str) -> bool:
+            return username != "root"  # nobody else comes
+
+        def session_requested(self) -> EndsAtOnce:
+            return EndsAtOnce()
+
+    async def work() -> tuple[int, str]:
+        key = asyncssh.generate_private_key("ssh-ed25519")
+        server = await asyncssh.listen(
+            "127.0.0.1",
+            0,
+            server_host_keys=[key],
+            encoding=None,
+            server_factory=LetsAnyoneIn,
+        )
+        client_key = tmp_path / "key"
+        asyncssh.generate_private_key("ssh-ed25519").write_private_key(client_key)
+        client_key.chmod(0o600)
+        ssh = {
+            "address": "127.0.0.1",
+            "port": server.get_port(),
+            "user": "root",
+            "private_key_file": str(client_key),
+            "host_key": key.export_public_key().decode().strip(),
+        }
+        async with server, open_session(ssh) as session:
+            done = await session.run("berth-host", doing="a test", stdin="{}")
+        return done.status, done.stderr
+
+    assert asyncio.run(work()) == (127, "not found\n")
+
+
 def test_arguments_are_quoted_for_the_remote_shell(sshd: LocalSshd) -> None:
     async def work(session: Session) -> str:
         return (await session.run("echo", "$HOME; `id`", doing="a test")).stdout
