@@ -77,6 +77,15 @@ class Replica:
     """`127.0.0.1:PORT` on the host: engines listen on its loopback only."""
     unit: str
     """The systemd unit that runs it."""
+    load: str = ""
+    """Name of its model's claim: whoever ends that load closes the replica first."""
+    model: str | None = None
+    """The model's name at this one, where replicas differ; None: the endpoint's. Behind the adapter
+    all have one address, and are told apart by it."""
+    health: str | None = None
+    """Its own path for the health check; None: the endpoint's."""
+    closed: str = ""
+    """Why it gets no traffic whatever its health; set on the host while its model goes."""
 
 
 @dataclass(frozen=True)

@@ -124,6 +124,7 @@ http {{
       set $berth_key "";
       set $berth_replica "";
       set $berth_replica_id "";
+      set $berth_role_count "";
       set $berth_outcome "";
       set $berth_shape "";
       set $berth_path "";

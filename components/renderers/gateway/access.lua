@@ -93,9 +93,13 @@ local function forward(role, kind, path, shape)
       kind = "invalid_request_error", code = "not_offered",
     })
   end
-  local well, why = balance.pick(endpoint, {})
-  if not well then return refuse.send(503, refuse.not_served(role, why)) end
+  local well, why, closed = balance.pick(endpoint, {})
+  if not well then return refuse.send(503, refuse.not_served(role, why, closed)) end
   ctx.role, ctx.endpoint, ctx.shape = role, endpoint, shape
+  ctx.fixed = well.model and well
+  ctx.target = well.model and well or endpoint
+  var.berth_role_count = role.count
+  counts.take(role.count)
   var.berth_path = path
   var.berth_authorization = endpoint.authorization or ""
 end
@@ -133,7 +137,7 @@ local function by_model(path, kind)
   forward(role, kind, path, kind)
   ngx.var.berth_content_type = "application/json"
   ngx.req.set_body_data(
-    text:sub(1, from - 1) .. ngx.ctx.endpoint.quoted .. text:sub(to + 1))
+    text:sub(1, from - 1) .. ngx.ctx.target.quoted .. text:sub(to + 1))
 end
 
 local function without_body()
@@ -157,7 +161,7 @@ local function by_kserve(role_name, rest)
   if offered[1] == "GET" then without_body() else ngx.req.read_body() end
   ngx.ctx.stream = operation == "/generate_stream"
   forward(role, "kserve", "", "kserve")
-  ngx.var.berth_path = "/v2/models/" .. ngx.ctx.endpoint.model .. offered[2]
+  ngx.var.berth_path = "/v2/models/" .. ngx.ctx.target.model .. offered[2]
   local header = ngx.var.http_inference_header_content_length
   if header and header:find("^%d+$") and #header < 12 then
     ngx.var.berth_content_type = "application/octet-stream"

@@ -6,26 +6,26 @@ local routes = require "berth.routes"
 
 local M = {}
 
--- The replica to use, or nil and why there is none. `tried` holds the ids of those that failed.
+-- The replica to use, or nil, why there is none, and whether one was closed on purpose. `tried` holds the ids of those that failed.
 function M.pick(endpoint, tried)
-  local best, fewest, why
+  local best, fewest, why, closed
   local first = math.random(#endpoint.replicas)
   for i = 0, #endpoint.replicas - 1 do
     local replica = endpoint.replicas[(first + i - 1) % #endpoint.replicas + 1]
-    local trouble = health.trouble(replica)
-    why = why or trouble
+    local trouble = replica.closed or health.trouble(replica)
+    why, closed = why or trouble, closed or replica.closed
     if not trouble and not tried[replica.id] then
-      local under_way = counts.of(replica.address)
+      local under_way = counts.of(replica.id)
       if not fewest or under_way < fewest then best, fewest = replica, under_way end
     end
   end
-  return best, why or "its engine cannot be reached"
+  return best, closed or why or "its engine cannot be reached", closed ~= nil
 end
 
 local function move(ctx, replica)
   if ctx.counted then counts.give(ctx.counted) end
-  counts.take(replica.address)
-  ctx.counted = replica.address
+  counts.take(replica.id)
+  ctx.counted = replica.id
   ngx.var.berth_replica = replica.address
   ngx.var.berth_replica_id = replica.id
 end
@@ -42,7 +42,10 @@ function M.run()
     ctx.tried = tried
     if #ctx.endpoint.replicas > 1 then balancer.set_more_tries(#ctx.endpoint.replicas - 1) end
   end
-  local replica = M.pick(ctx.endpoint, tried)
+  -- Where the body names the replica's own model, it goes to that one or to none.
+  local replica = ctx.fixed
+  if replica and tried[replica.id] then replica = nil
+  elseif not replica then replica = M.pick(ctx.endpoint, tried) end
   if not replica then return ngx.exit(502) end
   move(ctx, replica)
   local limits = routes.limits

@@ -18,26 +18,39 @@ end
 local NAME = "^[a-z0-9][a-z0-9-]*$"
 local MODEL = "^[A-Za-z0-9][A-Za-z0-9._/-]*$"
 
+local HEALTH = "^/[A-Za-z0-9._/-]*$"
+
+local function as_json(name)
+  return (cjson.encode(name):gsub("\\/", "/"))
+end
+
 local function given(value)
   return value ~= nil and value ~= cjson.null
 end
 
 -- Engines listen on the host's loopback only, so nothing else is ever called.
 local function replica(raw, at, health)
+  if given(raw.health) then health = text(raw.health, at .. ".health", HEALTH) end
   local port = tonumber(text(raw.address, at .. ".address", "^127%.0%.0%.1:%d+$"):match(":(%d+)$"))
   need(port > 0 and port < 65536, at .. ".address")
-  return {
+  local found = {
     address = raw.address, port = port, unit = text(raw.unit, at .. ".unit"),
     health = health, id = raw.address .. health,
+    closed = given(raw.closed) and raw.closed ~= "" and text(raw.closed, at .. ".closed") or nil,
   }
+  if given(raw.model) then
+    found.model = text(raw.model, at .. ".model", MODEL)
+    found.quoted = as_json(found.model)
+  end
+  return found
 end
 
 local function endpoint(raw, at, secrets)
   if not given(raw) then return nil end
   need(type(raw) == "table", at)
-  local health = text(raw.health, at .. ".health", "^/[A-Za-z0-9._/-]*$")
+  local health = text(raw.health, at .. ".health", HEALTH)
   local found = { model = text(raw.model, at .. ".model", MODEL), replicas = {} }
-  found.quoted = cjson.encode(found.model):gsub("\\/", "/")
+  found.quoted = as_json(found.model)
   if given(raw.key) then
     local key = secrets[raw.key]
     need(type(key) == "string", at .. ".key: no such key in secrets.d")
@@ -56,6 +69,7 @@ local function role(raw, name, demo, secrets)
   need(raw.state == "serving" or raw.state == "not loaded", at .. ".state")
   local found = {
     name = name, demo = demo, state = raw.state, quoted = '"' .. name .. '"',
+    count = "role " .. demo .. "/" .. name,
     model = text(raw.model, at .. ".model", MODEL),
     engine = text(raw.engine, at .. ".engine", NAME),
     reason = type(raw.reason) == "string" and raw.reason or "",

@@ -50,8 +50,9 @@ end
 function M.write()
   local var, ctx = ngx.var, ngx.ctx
   if var.berth_key and var.berth_key ~= "" then counts.give(var.berth_key) end
+  if var.berth_role_count and var.berth_role_count ~= "" then counts.give(var.berth_role_count) end
   if var.berth_replica and var.berth_replica ~= "" then
-    counts.give(var.berth_replica)
+    counts.give(var.berth_replica_id)
     if last(var.upstream_connect_time) == "-" and last(var.upstream_status) == "502" then
       health.could_not_connect(var.berth_replica_id)
     end

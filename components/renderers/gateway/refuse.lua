@@ -33,11 +33,12 @@ function M.say(status, fields)
   M.print(status, kserve and '{"error":' .. cjson.encode(fields.message) .. "}" or M.body(fields))
 end
 
-function M.not_served(role, why)
+-- `closed`: whether that is on purpose, as while its model is replaced.
+function M.not_served(role, why, closed)
   return {
     message = "role `" .. role.name .. "` is not served now: " .. why,
     kind = "service_unavailable",
-    code = role.state == "serving" and "engine_unavailable" or "role_not_loaded",
+    code = role.state == "serving" and not closed and "engine_unavailable" or "role_not_loaded",
     retry_after_s = role.retry_after_s,
   }
 end

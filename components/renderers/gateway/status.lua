@@ -30,7 +30,7 @@ local function replicas_of(role)
     for _, replica in ipairs(role[kind] and role[kind].replicas or {}) do
       table.insert(found, {
         api = kind, address = replica.address, unit = replica.unit,
-        trouble = health.trouble(replica) or cjson.null, requests = counts.of(replica.address),
+        trouble = replica.closed or health.trouble(replica) or cjson.null, requests = counts.of(replica.id),
       })
     end
   end
@@ -47,6 +47,7 @@ function M.print()
         model = cjson.encode(role.model), engine = cjson.encode(role.engine),
         state = cjson.encode(role.state), fallback = cjson.encode(role.fallback or cjson.null),
         trouble = cjson.encode(models.trouble(role) or cjson.null), replicas = replicas_of(role),
+        requests = counts.of(role.count),
       }
     end
     demos[name] = map(roles)
