@@ -19,12 +19,21 @@ LARGEST_ANSWER = 64 * 2**20
 class Link:
     """Calls of one engine over a client that may serve many. Nothing is tried again here."""
 
-    def __init__(self, http: httpx.AsyncClient, upstream: Upstream, patience: Patience) -> None:
+    def __init__(
+        self,
+        http: httpx.AsyncClient,
+        upstream: Upstream,
+        patience: Patience,
+        key_header: str = "",
+    ) -> None:
+        """`key_header` takes the engine's key as it is; without one, the key is a bearer token."""
         self._http = http
         self._upstream = upstream
         self._patience = patience
         self._base = upstream.base_url.rstrip("/")
-        self._headers = {"Authorization": f"Bearer {upstream.key}"} if upstream.key else {}
+        named = key_header or "Authorization"
+        value = upstream.key if key_header else f"Bearer {upstream.key}"
+        self._headers = {named: value} if upstream.key else {}
         # How long an event may take is the Stream's to bound: it knows the first from the others.
         self._timeout = httpx.Timeout(patience.whole_s, connect=patience.connect_s)
 

@@ -20,7 +20,8 @@ class Upstream:
         model: the engine's own name of the model, which need not be the role's.
         metrics_url: the whole address of its metrics where `base_url` does not serve them (Triton's
             port 8002); empty otherwise.
-        key: sent as a bearer token where the engine asks for one. Never printed.
+        key: sent where the engine asks for one, as a bearer token or in a header of its own. Never
+            printed.
     """
 
     base_url: str

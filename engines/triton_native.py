@@ -33,6 +33,7 @@ from engines.protocol import (
 from engines.stop_sequences import StopSequences
 from engines.stream import Stream
 from engines.triton_metrics import triton_metrics
+from models.instance import CONTROL_HEADER
 
 
 class TritonNative(ABC):
@@ -54,7 +55,7 @@ class TritonNative(ABC):
     ) -> None:
         self._patience = patience or Patience()
         self._upstream = upstream
-        self._link = Link(http, upstream, self._patience)
+        self._link = Link(http, upstream, self._patience, CONTROL_HEADER)
         self._doubt = Doubt(self._canary, self._patience.doubt_s)
         self._path = f"/v2/models/{quote(upstream.model, safe='')}"
 

@@ -1,4 +1,4 @@
-"""`python -m gateway --config FILE`: the adapter service, until SIGTERM."""
+"""`python -m gateway --config DIRECTORY`: the adapter service, until SIGTERM."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from pathlib import Path
 import uvicorn
 from starlette.applications import Starlette
 
-from gateway.config import read
+from gateway.config import read_adapter
 from gateway.service import application
 from models.refusal import Refusal
 
@@ -26,13 +26,18 @@ ENDS_S = 30
 def main() -> int:
     """Serve; 2 where the configuration cannot be used."""
     parser = argparse.ArgumentParser(prog="python -m gateway", description=__doc__)
-    parser.add_argument("--config", type=Path, required=True, help="JSON file with the routes")
+    parser.add_argument(
+        "--config",
+        type=Path,
+        required=True,
+        help="directory with adapter.json and the demos' routes.d",
+    )
     config: Path = parser.parse_args().config
     logging.basicConfig(level=logging.INFO, format="%(levelname)s %(name)s: %(message)s")
     logging.getLogger("httpx").setLevel(logging.WARNING)  # One line for each request otherwise.
     try:
         app = application(config)
-        listener = _listener(read(config).listen)
+        listener = _listener(read_adapter(config).listen)
     except Refusal as error:
         print(error, file=sys.stderr)
         return 2

@@ -1,9 +1,15 @@
-"""The service's configuration: one JSON file that says where it listens and what each role is."""
+"""The service's configuration: a directory that the host's stack and the demos on it share.
+
+`adapter.json` says where it listens, and is the host's; `routes.d/<demo>.json` and
+`secrets.d/<demo>.json` are each demo's own, so that none writes another's. A file is put there by a
+rename; what does not end in `.json` is passed over.
+"""
 
 from __future__ import annotations
 
 import ipaddress
 import json
+import re
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -15,6 +21,9 @@ from models.refusal import Refusal
 from models.scalars import AbsolutePath, Declared, Name, Tokens
 from models.validation import parse
 
+ADAPTER, ROUTES, SECRETS, REVISION = "adapter.json", "routes.d", "secrets.d", "revision"
+"""What the directory holds."""
+_DEMO = re.compile(r"[a-z0-9]([a-z0-9-]{0,38}[a-z0-9])?")
 PositiveSeconds = Annotated[float, Field(gt=0, le=86_400)]
 
 
@@ -74,14 +83,14 @@ class Route(Declared):
     """The engine's own name of the model."""
     weights: AbsolutePath | None = None
     """The weights directory, which holds the chat template; none for engines that render chats."""
-    key_file: AbsolutePath | None = None
-    """A file with the engine's own key, where it asks for one."""
+    key: Annotated[str, Field(min_length=1)] | None = None
+    """The name of the engine's own key in the demo's file of secrets, where it asks for one."""
     limits: Limits = Limits()
     """Bounds on one request."""
 
 
-class GatewayConfig(Declared):
-    """The whole file."""
+class AdapterConfig(Declared):
+    """`adapter.json`."""
 
     version: Literal[1]
     """The form of this file."""
@@ -89,29 +98,70 @@ class GatewayConfig(Declared):
     """`127.0.0.1:8300` or `unix:/run/berth/adapter.sock`; read at start only."""
     max_body_mib: Annotated[int, Field(ge=1, le=256)] = 8
     """The largest request body in MiB."""
+
+
+class DemoRoutes(Declared):
+    """`routes.d/<demo>.json`."""
+
+    version: Literal[1]
+    """The form of this file."""
     routes: dict[Name, Route]
     """Role → what serves it."""
 
 
-def read(path: Path) -> GatewayConfig:
-    """The file's content.
+def read_adapter(directory: Path) -> AdapterConfig:
+    """What the host's stack says.
 
     Raises:
         Refusal: it cannot be read, is not JSON, or says something that cannot be.
     """
-    try:
-        content = json.loads(path.read_text())
-    except (OSError, ValueError) as error:
-        reason = error.strerror if isinstance(error, OSError) else str(error)
-        raise Refusal(f"not readable as JSON: {reason}", at=str(path)) from None
-    return parse(GatewayConfig, content, str(path))
+    file = directory / ADAPTER
+    return parse(AdapterConfig, _json(file), str(file))
 
 
-def key_of(route: Route) -> str:
-    """The engine's key, or nothing where it has none."""
-    if route.key_file is None:
-        return ""
+def demos(directory: Path) -> list[str]:
+    """Names of the demos that have routes here; one that cannot be a demo's is left alone."""
+    files = (directory / ROUTES).glob("*.json")
+    return sorted(file.stem for file in files if _DEMO.fullmatch(file.stem))
+
+
+def read_demo(directory: Path, demo: str) -> dict[str, tuple[Route, str]]:
+    """Role → its route, and its engine's key, empty where it has none.
+
+    Raises:
+        Refusal: a file cannot be read, is not JSON, says something that cannot be, or a key that a
+            route names is not there.
+    """
+    file = directory / ROUTES / f"{demo}.json"
+    declared = parse(DemoRoutes, _json(file), str(file)).routes
+    keys: dict[str, str] = {}
+    secrets = directory / SECRETS / f"{demo}.json"
+    if any(route.key for route in declared.values()):
+        keys = _keys(secrets)
+    for role, route in declared.items():
+        if route.key and not keys.get(route.key):
+            raise Refusal(f"role {role} names key `{route.key}`: no such key", at=str(secrets))
+    return {role: (route, keys.get(route.key or "", "")) for role, route in declared.items()}
+
+
+def _keys(file: Path) -> dict[str, str]:
+    """What is wrong with it is told in words that hold nothing of it."""
     try:
-        return Path(route.key_file).read_text().strip()
+        found = _json(file)
+    except Refusal as error:
+        if "JSON" in error.cause:
+            raise Refusal("not JSON", at=str(file)) from None
+        raise
+    if not isinstance(found, dict) or not all(isinstance(key, str) for key in found.values()):
+        raise Refusal("not an object of texts", at=str(file))
+    return found
+
+
+def _json(file: Path) -> object:
+    try:
+        return json.loads(file.read_text())
     except OSError as error:
-        raise Refusal(f"not readable: {error.strerror}", at=route.key_file) from None
+        reason = f"not readable: {error.strerror}"
+    except (ValueError, RecursionError) as error:
+        reason = f"not JSON: {error}"
+    raise Refusal(reason, at=str(file))

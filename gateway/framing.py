@@ -48,7 +48,7 @@ class Framing:
         self, role: Role, body: ChatBody | CompletionBody, identity: str
     ) -> AsyncGenerator[str, None]:
         with Watch(self._measures, role) as watch:
-            about = {"id": identity, "role": role.name, "engine": role.engine.name}
+            about = {"id": identity, "role": role.role, "engine": role.engine.name}
             yield event_of(about | {"created": int(time.time())}, "started")
             try:
                 asked = (await asked_of(role, body, identity))[0]

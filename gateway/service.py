@@ -37,10 +37,10 @@ def client() -> httpx.AsyncClient:
 
 
 def application(config: Path) -> Starlette:
-    """The service of one configuration file.
+    """The service of one configuration directory.
 
     Raises:
-        Refusal: the file cannot be used. Later, what it said last stays.
+        Refusal: `adapter.json` cannot be used. Later, what it said last stays.
     """
     http = client()
     table = Table(config, http)
@@ -84,7 +84,7 @@ def application(config: Path) -> Starlette:
         Route("/v1/completions", _told(openai.completion), methods=["POST"]),
         Route("/v1/stream", _told(framing.stream), methods=["POST"]),
         Route("/v1/models", models),
-        Route("/v1/models/{role}", _told(model)),
+        Route("/v1/models/{role:path}", _told(model)),
         Route("/health", health),
         Route("/metrics", metrics),
     ]

@@ -1,11 +1,12 @@
-"""The routes as they are now: read again when the file changes, without touching what runs."""
+"""The routes as they are now: read again when a file changes, without touching what runs."""
 
 from __future__ import annotations
 
 import asyncio
 import logging
+import os
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import httpx
@@ -13,10 +14,15 @@ import httpx
 from engines import engine
 from engines.failure import EngineError
 from engines.protocol import Engine, Upstream
+from gateway import config
 from gateway.chat_template import ChatTemplate
-from gateway.config import GatewayConfig, Limits, Route, key_of, read
+from gateway.config import Limits, Route
 from models.refusal import Refusal
 
+YOUNG_NS = 100 * 10**6
+"""How long after a change a stamp is not relied on, in nanoseconds: the kernel's clock of files
+goes on in steps (4 ms at 250 ticks a second), so two changes within one step look like one."""
+_WATCHED = (config.ADAPTER, config.ROUTES, config.SECRETS, config.REVISION)
 _log = logging.getLogger("berth.adapter")
 
 
@@ -24,66 +30,74 @@ _log = logging.getLogger("berth.adapter")
 class Role:
     """A role as a request sees it from its beginning to its end."""
 
-    name: str
+    demo: str
+    role: str
     engine: Engine
     template: ChatTemplate | None
     limits: Limits
     declared: Route
+    key: str = field(default="", repr=False)
+
+    @property
+    def name(self) -> str:
+        """`<demo>/<role>`: two demos may call a role alike."""
+        return f"{self.demo}/{self.role}"
 
 
 class Table:
-    """Roles by name. A file that cannot be read leaves them as they were, and is told of.
+    """Roles by `<demo>/<role>`. What cannot be read of one demo leaves that demo's as they were, is
+    told of, and keeps nobody else's from changing.
 
     Raises:
-        Refusal: at the beginning only, where there is nothing to keep.
+        Refusal: at the beginning only, where `adapter.json` cannot be used.
     """
 
-    def __init__(self, path: Path, http: httpx.AsyncClient) -> None:
-        self._path = path
+    def __init__(self, directory: Path, http: httpx.AsyncClient) -> None:
+        self._directory = directory
         self._http = http
         self._retiring: set[asyncio.Task[None]] = set()
-        self._seen = self._stamp()
-        self.config = read(path)
-        self.roles = self._made(self.config, {})
+        self._seen = self._stamps()
+        self.config = config.read_adapter(directory)
+        self.roles: dict[str, Role] = {}
+        self.refused: dict[str, str] = {}
+        """Demo, or `adapter.json` → why what it says now is not used."""
         self.read_at = int(time.time())
-        self.refused = ""
+        self._read_demos()
 
     def refresh(self) -> None:
-        """Read the file if it is not the one that was read last; one `stat` where it is."""
-        stamp = self._stamp()
-        if stamp == self._seen:
+        """Read what is there if it is not what was read last; a few `stat` calls where it is."""
+        stamps = self._stamps()
+        if stamps is not None and stamps == self._seen:
             return
-        self._seen = stamp
+        self._seen = stamps
+        old, told = self.roles, self.refused
         try:
-            config = read(self._path)
-            roles = self._made(config, self.roles)
+            self.config = config.read_adapter(self._directory)
+            self.refused = {}
         except Refusal as error:
-            self.refused = str(error)
-            _log.error("the routes stay as they were: %s", error)
-            return
-        kept = {id(role.template) for role in roles.values()}
-        gone = [role.template for role in self.roles.values() if id(role.template) not in kept]
-        self.config, self.roles, self.refused = config, roles, ""
-        self.read_at = int(time.time())
-        _log.info("routes read again: %s", ", ".join(sorted(roles)) or "none")
-        for template in gone:
-            if template is not None:
-                task = asyncio.get_running_loop().create_task(template.retire())
-                self._retiring.add(task)
-                task.add_done_callback(self._retiring.discard)
+            self.refused = {config.ADAPTER: str(error)}
+        self._read_demos()
+        for where, why in self.refused.items():
+            if told.get(where) != why:
+                _log.error("%s stays as it was: %s", where, " ".join(why.split()))
+        if (self.roles, self.refused) != (old, told):
+            self.read_at = int(time.time())
+            _log.info("routes read again: %s", ", ".join(sorted(self.roles)) or "none")
+        self._retire(old)
 
     def role(self, name: str) -> Role:
         """The role of that name.
 
         Raises:
-            EngineError: there is none (404, with those that there are).
+            EngineError: there is none (404, with those of the same demo).
         """
         self.refresh()
         found = self.roles.get(name)
         if found is None:
-            known = ", ".join(sorted(self.roles)) or "none"
+            demo = name.partition("/")[0]
+            known = sorted(role.name for role in self.roles.values() if role.demo == demo)
             raise EngineError(
-                f"no role is called {name!r}; known: {known}",
+                f"no role is called {name!r}; known: {', '.join(known) or 'none'}",
                 status=404,
                 retry=False,
                 code="model_not_found",
@@ -96,25 +110,52 @@ class Table:
         templates = [role.template for role in self.roles.values() if role.template]
         await asyncio.gather(*(template.retire() for template in templates), *self._retiring)
 
-    def _made(self, config: GatewayConfig, old: dict[str, Role]) -> dict[str, Role]:
-        """Roles of a config; one that did not change keeps its engine's counts and its process."""
-        made = {}
-        for name, route in config.routes.items():
-            before = old.get(name)
-            upstream = Upstream(route.base_url, route.model, route.metrics_url, key_of(route))
-            adapter = engine(route.engine, self._http, upstream, route.limits.patience())
-            if before is not None and before.declared == route and not route.key_file:
-                made[name] = before
-            else:
-                template = None
-                if route.weights and not adapter.renders_chat:
-                    template = ChatTemplate(route.weights)
-                made[name] = Role(name, adapter, template, route.limits, route)
-        return made
+    def _read_demos(self) -> None:
+        """All demos' roles, put in the place of the old ones at once."""
+        made: dict[str, Role] = {}
+        for demo in config.demos(self._directory):
+            try:
+                declared = config.read_demo(self._directory, demo)
+            except Refusal as error:
+                self.refused[demo] = str(error)
+                made |= {name: role for name, role in self.roles.items() if role.demo == demo}
+                continue
+            for role, (route, key) in declared.items():
+                its = self._made(demo, role, route, key)
+                made[its.name] = its
+        self.roles = made
 
-    def _stamp(self) -> tuple[int, int, int]:
-        try:
-            found = self._path.stat()
-        except OSError:
-            return 0, 0, 0
-        return found.st_mtime_ns, found.st_ino, found.st_size
+    def _made(self, demo: str, role: str, route: Route, key: str) -> Role:
+        """A role; one that did not change keeps its engine's counts and its process."""
+        before = self.roles.get(f"{demo}/{role}")
+        if before is not None and (before.declared, before.key) == (route, key):
+            return before
+        upstream = Upstream(route.base_url, route.model, route.metrics_url, key)
+        adapter = engine(route.engine, self._http, upstream, route.limits.patience())
+        template = None
+        if route.weights and not adapter.renders_chat:
+            template = ChatTemplate(route.weights)
+        return Role(demo, role, adapter, template, route.limits, route, key)
+
+    def _retire(self, old: dict[str, Role]) -> None:
+        """Processes of templates that no role has any more end once those that wait are through."""
+        kept = {id(role.template) for role in self.roles.values()}
+        for template in (role.template for role in old.values() if id(role.template) not in kept):
+            if template is not None:
+                task = asyncio.get_running_loop().create_task(template.retire())
+                self._retiring.add(task)
+                task.add_done_callback(self._retiring.discard)
+
+    def _stamps(self) -> tuple[tuple[int, int, int], ...] | None:
+        """Of all that is watched; None while something of it has only just changed."""
+        found, now = [], time.time_ns()
+        for name in _WATCHED:
+            try:
+                there = os.stat(self._directory / name)  # noqa: PTH116 - asked with every request
+            except OSError:
+                found.append((0, 0, 0))
+                continue
+            if 0 <= now - there.st_mtime_ns < YOUNG_NS:
+                return None
+            found.append((there.st_mtime_ns, there.st_ino, there.st_size))
+        return tuple(found)

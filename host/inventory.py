@@ -6,6 +6,7 @@ Every command is bounded, and what is missing is an empty value: judging is the 
 from __future__ import annotations
 
 import hashlib
+import json
 import os
 import shutil
 from collections.abc import Mapping
@@ -24,6 +25,8 @@ from models.refusal import Refusal
 
 SCHEMA_VERSION = 1
 INSTALLED = Path("/usr/local/bin/berth-host")
+SERVICES = Path("/etc/berth/services")
+"""A file for each of the gateway and the adapter: `{"unit": …, "port": …, "stack": …}`."""
 CACHE = "weights.json"
 """Beside the ledger."""
 LEDGER_WAIT_S = 20.0
@@ -64,6 +67,7 @@ def take(
         "docker": engine,
         "ports": listening_ports(),
         "units": running.result(),
+        "services": services(),
         "weights": held.result(),
         "claims": claims,
         "ledger_trouble": trouble,
@@ -85,12 +89,24 @@ def listening_ports() -> list[int]:
 
 def units() -> dict[str, str]:
     """Berth's units and their states."""
-    own = [f"{file.stem}.service" for file in sorted(SERVERS.glob("*.env"))]
+    own = [f"{file.stem}.service" for file in sorted(SERVERS.glob("*.env"))] + sorted(services())
     status, said = run(
         "systemctl", "list-units", "--all", "--plain", "--no-legend", "triton@*.service", *own
     )
     rows = [line.split() for line in said.splitlines()] if status == 0 else []
     return {row[0]: row[2] for row in sorted(rows) if len(row) >= 4}
+
+
+def services(folder: Path = SERVICES) -> dict[str, dict[str, Any]]:
+    """Unit → its port and its stack, of what is set up beside the instances."""
+    found = {}
+    for file in sorted(folder.glob("*.json")):
+        try:
+            said = json.loads(file.read_text())
+            found[str(said["unit"])] = {"port": int(said["port"]), "stack": str(said["stack"])}
+        except (OSError, ValueError, KeyError, TypeError):
+            continue
+    return found
 
 
 def free_mib(path: Path) -> int:

@@ -7,6 +7,7 @@ import ipaddress
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Annotated, Literal, Self
+from urllib.parse import urlsplit
 
 from pydantic import Field, model_validator
 
@@ -23,6 +24,17 @@ class TlsFiles(Declared):
     """The certificate, those of its issuers after it."""
     key: AbsolutePath
     """Its private key; read by root alone."""
+
+
+class Adapter(Declared):
+    """The service that gives OpenAI's API to engines without it, on the host's loopback alone."""
+
+    image: str = Field(min_length=1)
+    """Its container's image, built from `gateway/Dockerfile`."""
+    port: Port = 8300
+    """Port that it listens on, on 127.0.0.1."""
+    memory_mib: MiB = 2048
+    """Most memory that it may have, in MiB; each model's chat template has a process in it."""
 
 
 class Gateway(Declared):
@@ -48,6 +60,10 @@ class Gateway(Declared):
     """How long an engine may be silent in a stream, before the first token too, in seconds."""
     workers: int = Field(default=4, ge=1, le=64)
     """nginx's worker processes."""
+    url: Annotated[str, Field(pattern=r"^https?://[A-Za-z0-9.:\[\]-]+$")] | None = None
+    """By what clients reach it. Unset: `https://`, the host's `ssh.address`, and `port`."""
+    adapter: Adapter | None = None
+    """The adapter beside it; without one, only engines that speak OpenAI's API can be reached."""
 
     @model_validator(mode="after")
     def _keys_stay_secret(self) -> Self:
@@ -60,7 +76,33 @@ class Gateway(Declared):
                 f"`tls: off` on {self.address} would send keys in clear text: listen on "
                 "127.0.0.1, or use `self_signed` or a certificate"
             )
+        scheme = "http" if self.tls == "off" else "https"
+        if self.url is not None and not self.url.startswith(f"{scheme}://"):
+            raise ValueError(f"`url` begins with {scheme}:// here, as `tls` says")
+        if self.adapter is not None and self.adapter.port == self.port:
+            raise ValueError(f"`port` and `adapter.port` are both {self.port}")
         return self
+
+    def reached_at(self, address: str) -> str:
+        """The address that clients call, without a path.
+
+        Args:
+            address: the host's own, for a gateway that declares no `url`.
+        """
+        if self.url is not None:
+            return self.url
+        host = f"[{address}]" if ":" in address else address
+        return f"{'http' if self.tls == 'off' else 'https'}://{host}:{self.port}"
+
+    def called(self, address: str) -> Gateway:
+        """The same, with a certificate that names what clients call.
+
+        Args:
+            address: the host's own.
+        """
+        host = urlsplit(self.reached_at(address)).hostname or address
+        names = list(dict.fromkeys([*self.names, host, address]))
+        return self.model_copy(update={"names": names})
 
     @property
     def listen(self) -> str:

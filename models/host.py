@@ -6,6 +6,7 @@ from typing import Annotated, Literal, Self
 
 from pydantic import Field, model_validator
 
+from models.gateway import Gateway
 from models.memory import cuda_mib
 from models.scalars import AbsolutePath, Declared, GpuUuid, MiB, Port, Seconds
 
@@ -102,6 +103,8 @@ class Host(Declared):
     what runs. `tag` is for a host whose images are built on it and have no digest to name."""
     restart: Restart = Restart()
     """How units here are restarted."""
+    gateway: Gateway | None = None
+    """Where clients reach the roles on this host; without one, each server on its loopback."""
 
     @property
     def repository(self) -> str:

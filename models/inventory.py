@@ -96,6 +96,14 @@ class DockerFacts(Facts):
     containers: tuple[ContainerFacts, ...]
 
 
+class ServiceFacts(Facts):
+    """What the host runs beside its instances: its gateway, or the adapter."""
+
+    port: int
+    stack: str
+    """Who set it up."""
+
+
 class Inventory(Facts):
     """What `host/inventory.py` prints. Memory and disk in MiB."""
 
@@ -114,6 +122,8 @@ class Inventory(Facts):
     """TCP ports that something listens on."""
     units: dict[str, str]
     """Berth's units → their states."""
+    services: dict[str, ServiceFacts] = {}
+    """Unit of the gateway, and of the adapter → who has it, and its port."""
     weights: dict[str, Weights]
     """Directory's name → what it holds."""
     claims: tuple[ClaimRecord, ...] = ()

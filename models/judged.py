@@ -111,6 +111,29 @@ class JudgedInstance:
 
 
 @dataclass(frozen=True)
+class JudgedService:
+    """What a host runs beside its instances: its gateway, and the adapter.
+
+    The gateway asks for a key whatever is called, and the adapter refuses to listen beyond
+    loopback, so neither has to be judged for what it opens.
+    """
+
+    name: str
+    """Its unit's, without `.service`."""
+    host: str
+    port: int
+    unit: str
+    """Text of its systemd unit."""
+    image: str = ""
+    """Reference; empty where it is no container."""
+
+    @property
+    def at(self) -> str:
+        """Where it is declared."""
+        return f"berth:hosts.{self.host}.gateway{'.adapter' if self.image else ''}"
+
+
+@dataclass(frozen=True)
 class JudgedModel:
     """One load: a model held by an instance for its roles."""
 
@@ -162,6 +185,8 @@ class Judged:
     hosts: Mapping[str, JudgedHost] = field(default_factory=dict)
     instances: tuple[JudgedInstance, ...] = ()
     models: tuple[JudgedModel, ...] = ()
+    services: tuple[JudgedService, ...] = ()
+    """Those that are this stack's to bring up."""
     plain_config: Mapping[str, object] = field(default_factory=dict)
     """Path → scalar: what a user wrote in clear."""
     releases: Releases = field(default=Releases((), (), (), (), ()), compare=False, repr=False)

@@ -12,7 +12,7 @@ from functools import lru_cache
 
 from pydantic import TypeAdapter
 
-from models.judged import Judged, JudgedHost, JudgedInstance
+from models.judged import Judged, JudgedHost, JudgedInstance, JudgedService
 from models.weights import Weights
 
 
@@ -25,6 +25,8 @@ class Known:
     hosts: Mapping[str, JudgedHost] = field(default_factory=dict)
     instances: tuple[JudgedInstance, ...] = ()
     """Those that another stack brings up."""
+    services: tuple[JudgedService, ...] = ()
+    """As they are declared: a gateway is no container."""
     weights: Mapping[str, Mapping[str, Weights]] = field(default_factory=dict)
     """Host → directory → what it holds, of all models of the stack."""
     plain_config: Mapping[str, object] = field(default_factory=dict)
@@ -45,6 +47,7 @@ def known_of(judged: Judged, declared: Iterable[str] | None = None) -> Known:
         stack=judged.stack,
         hosts=judged.hosts,
         instances=tuple(each for each in judged.instances if not each.owned),
+        services=judged.services,
         weights=dict(weights),
         plain_config=judged.plain_config,
         declared=None if declared is None else frozenset(declared),

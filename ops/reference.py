@@ -9,6 +9,7 @@ from pydantic.fields import FieldInfo
 
 from models.catalog import CatalogModel
 from models.demo import Demo, Role
+from models.gateway import Adapter, Gateway, TlsFiles
 from models.host import Gpu, Host, Restart, SshAccess, Ulimit
 from models.instance import Instance, Mount
 from models.stack import StackConfig
@@ -20,6 +21,9 @@ PARTS: tuple[tuple[str, type[BaseModel]], ...] = (
     ("A GPU: `gpus[]`", Gpu),
     ("A resource limit: `ulimits[]`", Ulimit),
     ("How units are restarted: `restart`", Restart),
+    ("Its gateway: `gateway`", Gateway),
+    ("A certificate on the host: `gateway.tls`", TlsFiles),
+    ("The adapter: `gateway.adapter`", Adapter),
     ("An instance: `berth:instances.triton@<id>`", Instance),
     ("A further directory of an instance: `mounts[]`", Mount),
     ("A demo: `berth:demo`", Demo),

@@ -14,7 +14,7 @@ CONTAINER = "docker:index/container:Container"
 IMAGE = "docker:index/remoteImage:RemoteImage"
 COMMAND = "command:remote:Command"
 INSTANCES = ("berth:host:TritonInstance", "berth:demo:ModelServer")
-LABEL, ROLE = "berth.instance", "berth.role"
+LABEL, ROLE, SERVICE = "berth.instance", "berth.role", "berth.service"
 EVERYWHERE = "0.0.0.0"  # noqa: S104 - what Docker takes when no address is given
 
 _UNIT = re.compile(
@@ -31,6 +31,29 @@ def is_instance(resource: PolicyResource) -> bool:
         return bool(_name(resource, Properties(resource.props)))
     except Unread:
         return True
+
+
+def service_of(resource: PolicyResource) -> tuple[str, str]:
+    """(host, name) of what a container runs beside the instances; two empty texts for others.
+
+    Raises:
+        Unread: a property that has to be plain is not.
+    """
+    name = _label(Properties(resource.props), SERVICE)
+    return (_host(resource), name) if name else ("", "")
+
+
+def image(resource: PolicyResource, images: Mapping[str, str]) -> str:
+    """The reference of a container's image.
+
+    Args:
+        resource: the container.
+        images: id of an image → the reference that it was declared by.
+
+    Raises:
+        Unread: a property that has to be plain is not.
+    """
+    return _image(resource, Properties(resource.props), images)
 
 
 def units(resource: PolicyResource) -> Mapping[tuple[str, str], str]:

@@ -10,7 +10,7 @@ from pulumi_policy import PolicyResource
 from models import known
 from models.claim_record import ClaimRecord
 from models.engine import TRAITS
-from models.judged import Judged, JudgedInstance, JudgedModel
+from models.judged import Judged, JudgedInstance, JudgedModel, JudgedService
 from models.refusal import Refusal
 from models.releases.tables import Releases
 from policy import containers, loads
@@ -58,6 +58,7 @@ class _Reader:
             hosts=facts.hosts,
             instances=instances,
             models=models,
+            services=tuple(self._with_image(each) for each in facts.services),
             plain_config=facts.plain_config,
             releases=self._releases,
         )
@@ -74,7 +75,18 @@ class _Reader:
                 self._unread(resource, " ".join(str(why).split())[:200])
         return known.Known()
 
-    def _instances(self) -> tuple[JudgedInstance, ...]:
+    def _with_image(self, service: JudgedService) -> JudgedService:
+        """With the image that its container will really have."""
+        for resource in self._of_type(containers.CONTAINER):
+            try:
+                if containers.service_of(resource) == (service.host, service.name):
+                    return replace(service, image=containers.image(resource, self._images()))
+            except Unread as why:
+                self._unread(resource, str(why))
+        return service
+
+    def _images(self) -> dict[str, str]:
+        """Id → reference."""
         images: dict[str, str] = {}
         for resource in self._of_type(containers.IMAGE):
             try:
@@ -82,6 +94,10 @@ class _Reader:
                 images[props.text("imageId")] = props.text("name")
             except Unread:
                 continue  # An image that is pulled in this run: its container depends on it.
+        return images
+
+    def _instances(self) -> tuple[JudgedInstance, ...]:
+        images = self._images()
         units: dict[tuple[str, str], str] = {}
         for resource in self._of_type(containers.COMMAND):
             units |= containers.units(resource)

@@ -16,6 +16,7 @@ from pathlib import Path
 from components.renderers import gateway_config, gateway_routes, gateway_unit
 from components.renderers.gateway_config import DIRECTORY, RUN, SELF_SIGNED, USER
 from components.renderers.gateway_shell import FUNCTIONS, LOCK
+from components.renderers.host_setup import RELOAD
 from models.gateway import DemoRoutes, Gateway
 from models.host import Restart
 
@@ -55,10 +56,12 @@ def setup(gateway: Gateway, restart: Restart) -> str:
         "if cmp -s $unit.new $unit; then rm -f $unit.new; else mv -f $unit.new $unit; fi",
         # Without need it is not done: it can cut running containers off their GPUs
         # (nvidia-container-toolkit#48). `enable` does it too.
+        "reload=no",
         f"systemctl is-enabled --quiet {gateway_unit.NAME} || "
-        f"systemctl enable --quiet {gateway_unit.NAME}",
+        f"{{ systemctl enable --quiet {gateway_unit.NAME}; reload=yes; }}",
         f'[ "$(systemctl show -p NeedDaemonReload --value {gateway_unit.NAME})" != yes ] || '
-        "systemctl daemon-reload",
+        "reload=yes",
+        RELOAD.rstrip(),
         "configuration=$(digest nginx.conf lua tls)",
         'written configuration "$configuration"',
         "started",
@@ -66,7 +69,17 @@ def setup(gateway: Gateway, restart: Restart) -> str:
         'awaited configuration "$configuration"',
         "routed",
     ]
+    if gateway.tls == "self_signed":  # What clients verify it by, for the stack's outputs.
+        lines.append(f"cat {SELF_SIGNED.certificate}")
     return "\n".join(lines) + "\n"
+
+
+def start() -> str:
+    """The unit enabled and running again, with what is installed: after a stop by hand."""
+    return f"""\
+systemctl reset-failed {gateway_unit.NAME} 2>/dev/null || true
+systemctl enable --quiet --now {gateway_unit.NAME}
+"""
 
 
 _TRIED = """\
@@ -130,8 +143,8 @@ done
 """
 
 
-def teardown() -> str:
-    """The gateway gone. Refuses while demos have routes there."""
+def unused() -> str:
+    """Refuses while demos have routes there, so that nothing is ended before it is known."""
     return f"""\
 left=$(ls {DIRECTORY}/routes.d 2>/dev/null | tr '\\n' ' ')
 if [ -n "$left" ]; then
@@ -140,9 +153,17 @@ if [ -n "$left" ]; then
   echo "Fix: pulumi destroy the stacks of those demos first." >&2
   exit 1
 fi
+"""
+
+
+def teardown() -> str:
+    """The gateway gone. Refuses while demos have routes there."""
+    return f"""\
+{unused()}\
 systemctl disable --quiet --now {gateway_unit.NAME} 2>/dev/null || true
 rm -f {gateway_unit.PATH}
-systemctl daemon-reload
+reload=yes
+{RELOAD}\
 rm -rf {DIRECTORY} {DIRECTORY}.?????? {RUN}
 rm -f {LOCK}
 ! id -u {USER} >/dev/null 2>&1 || userdel {USER}

@@ -5,7 +5,8 @@ from __future__ import annotations
 from components.renderers.gateway_config import DIRECTORY, RUN
 from models.host import Restart
 
-NAME = "berth-gateway.service"
+STEM = "berth-gateway"
+NAME = f"{STEM}.service"
 PATH = f"/etc/systemd/system/{NAME}"
 NGINX = f"/usr/sbin/nginx -e stderr -p {DIRECTORY}/ -c nginx.conf"
 STOP_S = 20

@@ -5,7 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
-from components.renderers import container, entry, server_container, unit
+from components.renderers import (
+    adapter_unit,
+    container,
+    entry,
+    gateway_unit,
+    server_container,
+    unit,
+)
 from components.resources.demo import claim_record
 from models.engine import TRAITS
 from models.inventory import Inventory
@@ -15,6 +22,7 @@ from models.judged import (
     JudgedHost,
     JudgedInstance,
     JudgedModel,
+    JudgedService,
     Mounted,
     Published,
 )
@@ -49,9 +57,24 @@ def of_plan(
         models=tuple(
             _model(each, inventories.get(each.instance.host_name)) for each in plan.placements
         ),
+        services=_services(plan),
         plain_config=plain_config,
         releases=releases,
     )
+
+
+def _services(plan: Plan) -> tuple[JudgedService, ...]:
+    found = []
+    for name, host in plan.hosts.items() if plan.owns_hosts else ():
+        if host.gateway is None:
+            continue
+        text = gateway_unit.text(host.restart)
+        found.append(JudgedService(gateway_unit.STEM, name, host.gateway.port, text))
+        if adapter := host.gateway.adapter:
+            text = adapter_unit.text(host.restart)
+            service = JudgedService(adapter_unit.STEM, name, adapter.port, text, adapter.image)
+            found.append(service)
+    return tuple(found)
 
 
 def _host(plan: Plan, name: str, inventory: Inventory | None, stack: str) -> JudgedHost:
@@ -86,15 +109,25 @@ def _taken(inventory: Inventory, stack: str) -> dict[int, str]:
     """Ports of other stacks' instances, running or not, and of what is not Berth's."""
     made = inventory.docker.containers
     running = {port.port for each in made if each.state == "running" for port in each.ports}
+    running |= {service.port for service in inventory.services.values()}
     foreign = {
         port: "something that is not Berth's" for port in inventory.ports if port not in running
     }
-    return foreign | {
-        port.port: f"{each.instance} of stack {each.stack}"
-        for each in made
-        if each.stack != stack
-        for port in each.ports
+    beside = {
+        service.port: f"{unit} of stack {service.stack}"
+        for unit, service in inventory.services.items()
+        if service.stack != stack
     }
+    return (
+        foreign
+        | beside
+        | {
+            port.port: f"{each.instance} of stack {each.stack}"
+            for each in made
+            if each.stack != stack
+            for port in each.ports
+        }
+    )
 
 
 def _instance(plan: Plan, planned: PlannedInstance) -> JudgedInstance:

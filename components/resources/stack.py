@@ -7,13 +7,17 @@ from pathlib import Path
 
 import pulumi
 
+from components.renderers import adapter_unit, gateway_unit
 from components.renderers.host_guard import host_stack
 from components.resources.access import HostAccess
 from components.resources.demo import Demo
+from components.resources.gateway import HostGateway
 from components.resources.host_guard import HostGuard
 from components.resources.host_setup import HostSetup
 from components.resources.instance import TritonInstance
 from components.resources.unseen_keys import let_keys_be
+from models.host import Host
+from models.instance import LOOPBACK
 from models.plan import Placement, Plan
 
 
@@ -24,7 +28,7 @@ def compose(plan: Plan, project: Path, *, asked: bool = True) -> dict[str, objec
         asked: whether hosts are to be reached; a preview with recorded inventories reaches none.
 
     Returns:
-        The stack's outputs: `instances`, `models` and `roles`, each by name.
+        The stack's outputs: `instances`, `models` and `roles`, each by name, and `gateway` by host.
 
     Raises:
         Refusal: if a declared key file is missing.
@@ -34,31 +38,36 @@ def compose(plan: Plan, project: Path, *, asked: bool = True) -> dict[str, objec
     }
     if not asked:
         let_keys_be(access.values())
-    instances = _instances(plan, access) if plan.owns_hosts else {}
+    setups = _setups(plan, access) if plan.owns_hosts else {}
+    instances = {
+        each.name: TritonInstance(each, access[each.host_name], setups[each.host_name], plan.stack)
+        for each in (plan.instances if plan.owns_hosts else ())
+    }
+    gateways = {
+        name: HostGateway(declared, access[name], setup, plan.stack)
+        for name, setup in setups.items()
+        if (declared := plan.hosts[name].gateway)
+    }
     demo = Demo(plan, access, instances) if plan.demo else None
     if plan.owns_hosts:
         for name, reached in access.items():
             made: list[pulumi.Resource] = [instances[i.name] for i in plan.instances_on(name)]
+            made += [gateways[name]] if name in gateways else []
             everything = [*made, demo] if demo else made
             HostGuard(name, reached, host_stack(plan.stack), everything)
     states = demo.states if demo else {}
     return {
         "instances": _instance_outputs(plan, instances),
+        "gateway": _gateway_outputs(plan, gateways),
         "models": _model_outputs(plan, states),
         "roles": _role_outputs(plan, states),
     }
 
 
-def _instances(plan: Plan, access: Mapping[str, HostAccess]) -> dict[str, TritonInstance]:
+def _setups(plan: Plan, access: Mapping[str, HostAccess]) -> dict[str, HostSetup]:
     stack = host_stack(plan.stack)
-    setups = {
-        name: HostSetup(name, access[name], plan.instances_on(name), stack) for name in plan.hosts
-    }
     return {
-        instance.name: TritonInstance(
-            instance, access[instance.host_name], setups[instance.host_name], plan.stack
-        )
-        for instance in plan.instances
+        name: HostSetup(name, access[name], plan.instances_on(name), stack) for name in plan.hosts
     }
 
 
@@ -74,6 +83,30 @@ def _instance_outputs(plan: Plan, instances: Mapping[str, TritonInstance]) -> di
         }
         for planned in plan.instances
         if planned.name in instances
+    }
+
+
+def _gateway_outputs(plan: Plan, gateways: Mapping[str, HostGateway]) -> dict[str, object]:
+    return {
+        name: {
+            "url": made.url,
+            "unit": gateway_unit.NAME,
+            "state": made.state,
+            "certificate": made.certificate,
+            "adapter": _adapter_output(plan.hosts[name], made),
+        }
+        for name, made in gateways.items()
+    }
+
+
+def _adapter_output(host: Host, made: HostGateway) -> dict[str, object] | None:
+    if host.gateway is None or host.gateway.adapter is None or made.adapter is None:
+        return None
+    return {
+        "endpoint": f"http://{LOOPBACK}:{host.gateway.adapter.port}",
+        "image": host.gateway.adapter.image,
+        "unit": adapter_unit.NAME,
+        "state": made.adapter.state,
     }
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from models.finding import Finding, wrong
-from models.judged import Judged
+from models.judged import Judged, JudgedInstance, JudgedService
 
 NAME = "image-digests"
 DESCRIPTION = "Images are named by digest, except on hosts that declare `image_references: tag`."
@@ -14,9 +14,11 @@ _DIGEST = re.compile(r"[^@\s]+@sha256:[0-9a-f]{64}")
 
 
 def findings(judged: Judged) -> list[Finding]:
-    """One for each instance whose image could change under it."""
+    """One for each container whose image could change under it."""
     found = []
-    for instance in judged.own_instances:
+    own: list[JudgedInstance | JudgedService] = [*judged.own_instances]
+    own += [each for each in judged.services if each.image]
+    for instance in own:
         host = judged.hosts.get(instance.host)
         if (host is not None and host.image_references == "tag") or _DIGEST.fullmatch(
             instance.image

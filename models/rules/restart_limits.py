@@ -10,7 +10,7 @@ import math
 import re
 
 from models.finding import Finding, wrong
-from models.judged import Judged
+from models.judged import Judged, JudgedInstance, JudgedService
 
 NAME = "restart-limits"
 DESCRIPTION = "Units are restarted, and a limit that can really be reached ends that."
@@ -29,7 +29,8 @@ _DEFAULT_PAUSE_S = 0.1
 def findings(judged: Judged) -> list[Finding]:
     """One for each host whose unit would not be restarted, or for ever."""
     units: dict[tuple[str, str], str] = {}
-    for instance in judged.own_instances:
+    own: list[JudgedInstance | JudgedService] = [*judged.own_instances, *judged.services]
+    for instance in own:
         unit = (instance.host, instance.unit)
         units[unit] = min(instance.name, units.get(unit, instance.name))
     found = []

@@ -1,4 +1,4 @@
-"""A port of a host is one server's, across all stacks."""
+"""A port of a host is one server's, across all stacks; its gateway's and adapter's too."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from models.judged import Judged
 from models.rules.closed_ports import HTTP, METRICS
 
 NAME = "unique-ports"
-DESCRIPTION = "Each HTTP and metrics port of a host is one server's, whatever stack made it."
+DESCRIPTION = "Each port of a host is one server's, whatever stack made it."
 REMEDY = "Give each HTTP and metrics port of a host its own number."
 _KEYS = {HTTP: "http_port", METRICS: "metrics_port"}
 
@@ -22,6 +22,8 @@ def findings(judged: Judged) -> list[Finding]:
             key = "port" if instance.role else _KEYS.get(open_port.inside)
             key = key or f"port {open_port.inside}"
             uses[instance.host, open_port.port].add(f"{instance.at}.{key}")
+    for service in judged.services:
+        uses[service.host, service.port].add(f"{service.at}.port")
     found = []
     for (host, port), places in sorted(uses.items()):
         first, *more = sorted(places)

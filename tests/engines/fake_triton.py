@@ -33,6 +33,7 @@ class FakeTriton:
     refuse: tuple[int, Any] | None = None
     metrics: str = ""
     seen: list[dict[str, Any]] = field(default_factory=list)
+    headers: list[dict[str, str]] = field(default_factory=list)
     hang_after: int | None = None
     """Events after which nothing more comes, and every other request fails."""
     slow_s: float = 0.0
@@ -63,6 +64,7 @@ class FakeTriton:
 
     async def _asked(self, request: Request) -> tuple[dict[str, Any], Response | None]:
         body = await request.json()
+        self.headers.append(dict(request.headers))
         self.seen.append(body)
         if self.stub_killed:
             return body, JSONResponse({"error": "Stub process 'm_0_0' is not healthy."}, 400)

@@ -122,7 +122,7 @@ def test_a_key_is_a_bearer_token_and_is_never_printed(kind: str) -> None:
         async with adapter(server, key="s3cret") as engine:
             await engine.complete(asked())
             assert "s3cret" not in repr(engine._upstream)  # type: ignore[attr-defined]
-        assert server.headers[0]["authorization"] == "Bearer s3cret"  # type: ignore[union-attr]
+        assert server.headers[0]["authorization"] == "Bearer s3cret"
 
     asyncio.run(do())
 

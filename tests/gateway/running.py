@@ -32,7 +32,7 @@ def weights(place: Path, template: Any = TEMPLATE, **more: Any) -> Path:
 
 @dataclass
 class Running:
-    """The service, its configuration file, and clients of it."""
+    """The service, its configuration directory, and clients of it."""
 
     base: str
     config: Path
@@ -56,12 +56,21 @@ class Running:
         return await self.http.post(self.base + path, content=content)
 
 
-def write(path: Path, routes: dict[str, dict[str, Any]], **more: Any) -> None:
-    """A configuration file, put there at once."""
-    content = {"version": 1, "listen": "127.0.0.1:0", "routes": routes} | more
-    fresh = path.with_suffix(".new")
-    fresh.write_text(json.dumps(content))
-    fresh.rename(path)
+DEMO = "shop"
+
+
+def write(directory: Path, routes: dict[str, dict[str, Any]], **more: Any) -> None:
+    """A configuration with one demo's routes."""
+    put(directory / "adapter.json", {"version": 1, "listen": "127.0.0.1:0"} | more)
+    put(directory / f"routes.d/{DEMO}.json", {"version": 1, "routes": routes})
+
+
+def put(file: Path, content: Any) -> None:
+    """A file, there at once."""
+    file.parent.mkdir(parents=True, exist_ok=True)
+    fresh = file.with_suffix(".new")
+    fresh.write_text(content if isinstance(content, str) else json.dumps(content))
+    fresh.rename(file)
 
 
 @asynccontextmanager
@@ -78,7 +87,7 @@ async def running(
             routes[role] |= {"limits": limits} if limits else {}
             if server.kind in NATIVE:
                 routes[role]["weights"] = str(weights(place / "weights" / role))
-        config = place / "adapter.json"
+        config = place / "adapter"
         write(config, routes)
         base = await stack.enter_async_context(serving(application(config)))
         http = await stack.enter_async_context(httpx.AsyncClient(trust_env=False, timeout=20))

@@ -14,7 +14,7 @@ from engines.failure import EngineError
 from gateway.bodies import ChatBody, CompletionBody, max_tokens_of, parsed
 
 USER = {"role": "user", "content": "hi"}
-CHAT: dict[str, Any] = {"model": "architect", "messages": [USER]}
+CHAT: dict[str, Any] = {"model": "shop/architect", "messages": [USER]}
 
 
 def chat(**more: Any) -> ChatBody:

@@ -13,7 +13,7 @@ from tests.engines.asking import ALL, fake
 from tests.engines.serving import until
 from tests.gateway.running import Running, running
 
-CHAT = {"model": "architect", "messages": [{"role": "user", "content": "hi"}]}
+CHAT = {"model": "shop/architect", "messages": [{"role": "user", "content": "hi"}]}
 
 
 async def events(service: Running, body: dict[str, Any]) -> list[tuple[str, dict[str, Any]]]:
@@ -27,7 +27,7 @@ async def events(service: Running, body: dict[str, Any]) -> list[tuple[str, dict
 
 
 @pytest.mark.parametrize("kind", ALL)
-@pytest.mark.parametrize("body", [CHAT, {"model": "architect", "prompt": "hi"}])
+@pytest.mark.parametrize("body", [CHAT, {"model": "shop/architect", "prompt": "hi"}])
 def test_every_engine_has_the_same_events_in_the_same_order(
     kind: str, body: dict[str, Any], tmp_path: Path
 ) -> None:

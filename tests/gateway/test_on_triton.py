@@ -40,9 +40,9 @@ async def client(triton: Triton, place: Path) -> AsyncIterator[openai.AsyncOpenA
         }
         for kind in KINDS
     }
-    write(place / "adapter.json", routes)
+    write(place / "adapter", routes)
     async with (
-        serving(application(place / "adapter.json")) as base,
+        serving(application(place / "adapter")) as base,
         httpx.AsyncClient(trust_env=False, timeout=20) as http,
     ):
         yield openai.AsyncOpenAI(
@@ -56,7 +56,12 @@ def test_a_chat_is_answered_whole_and_streamed_alike(
 ) -> None:
     async def do() -> None:
         async with client(triton, tmp_path) as to:
-            asked: Any = {"model": kind, "messages": HI, "max_tokens": 9, "temperature": 0}
+            asked: Any = {
+                "model": f"shop/{kind}",
+                "messages": HI,
+                "max_tokens": 9,
+                "temperature": 0,
+            }
             whole = await to.chat.completions.create(**asked)
             said = whole.choices[0].message.content or ""
             assert said.startswith("tiny here, on")
@@ -80,7 +85,7 @@ def test_streams_that_clients_cut_are_cancelled_in_the_engine(
 
             async def cut(tokens: int) -> None:
                 stream = await to.chat.completions.create(
-                    model=kind, messages=HI, max_tokens=3000, stream=True
+                    model=f"shop/{kind}", messages=HI, max_tokens=3000, stream=True
                 )
                 chunks = aiter(stream)
                 for _ in range(tokens):

@@ -21,7 +21,7 @@ from tests.gateway.running import write
 
 ROOT = Path(__file__).parents[2]
 CHAT: dict[str, Any] = {
-    "model": "architect",
+    "model": "shop/architect",
     "messages": [{"role": "user", "content": "hi"}],
     "stream": True,
 }
@@ -47,7 +47,7 @@ def over(path: Path) -> httpx.AsyncClient:
 
 def test_it_serves_a_unix_socket_rereads_on_sighup_and_lets_streams_end(tmp_path: Path) -> None:
     server = fake("vllm", endless=True)
-    config, path = tmp_path / "adapter.json", tmp_path / "adapter.sock"
+    config, path = tmp_path / "adapter", tmp_path / "adapter.sock"
 
     async def do() -> None:
         async with serving(server.app) as base:
@@ -69,7 +69,7 @@ def test_it_serves_a_unix_socket_rereads_on_sighup_and_lets_streams_end(tmp_path
             write(config, {"worker": route}, listen=f"unix:{path}")
             process.send_signal(signal.SIGHUP)
             models = (await http.get("/v1/models")).json()
-            assert [row["id"] for row in models["data"]] == ["worker"]
+            assert [row["id"] for row in models["data"]] == ["shop/worker"]
             process.send_signal(signal.SIGTERM)
             server.endless = False
             rest = [line async for line in lines]
@@ -94,7 +94,7 @@ def test_a_listener_is_one_that_asyncio_lets_send_at_once() -> None:
 
 
 def test_a_wrong_configuration_ends_it_with_a_line_and_no_traceback(tmp_path: Path) -> None:
-    config = tmp_path / "adapter.json"
+    config = tmp_path / "adapter"
     write(config, {}, listen="0.0.0.0:1")
     with started(config) as process:
         assert process.wait(20) == 2
@@ -107,7 +107,7 @@ def test_a_wrong_configuration_ends_it_with_a_line_and_no_traceback(tmp_path: Pa
 def test_an_address_in_use_is_told(tmp_path: Path) -> None:
     async def do() -> None:
         async with serving(fake("vllm").app) as base:
-            config = tmp_path / "adapter.json"
+            config = tmp_path / "adapter"
             write(config, {}, listen=base.removeprefix("http://"))
             with started(config) as process:
                 assert await asyncio.to_thread(process.wait, 20) == 2

@@ -14,7 +14,7 @@ from tests.engines.serving import until
 from tests.gateway.running import Running, running
 
 HI: Any = [{"role": "user", "content": "hi"}]
-CHAT = {"model": "architect", "messages": HI}
+CHAT = {"model": "shop/architect", "messages": HI}
 CUT = 150
 """Streams that clients cut."""
 
@@ -77,7 +77,7 @@ def test_a_callers_request_id_names_the_answer_and_reaches_the_engine(tmp_path: 
                 headers = {"X-Request-Id": given}
                 answer = (await service.http.post(url, json=CHAT, headers=headers)).json()
                 assert (answer["id"] == f"chatcmpl-{given}") is kept
-            sent = server.headers[0]["x-request-id"]  # type: ignore[union-attr]
+            sent = server.headers[0]["x-request-id"]
             assert sent.startswith("abc-1-")  # And more: a caller may use its id twice.
 
     asyncio.run(do())
@@ -95,8 +95,15 @@ def test_metrics_have_one_name_for_each_thing_whatever_the_engine(tmp_path: Path
         async with running(tmp_path, fakes) as service:
             found = await samples(service)
             name = "berth_engine_requests_waiting"
-            assert [found[name, role] for role in ("architect", "auditor", "sentry")] == [4, 5, 6]
-            assert [found["berth_engine_up", role] for role in ("dead", "sentry")] == [0, 1]
+            assert [found[name, f"shop/{role}"] for role in ("architect", "auditor", "sentry")] == [
+                4,
+                5,
+                6,
+            ]
+            assert [found["berth_engine_up", f"shop/{role}"] for role in ("dead", "sentry")] == [
+                0,
+                1,
+            ]
 
     asyncio.run(do())
 
@@ -107,10 +114,10 @@ def test_requests_are_counted_by_what_became_of_them(tmp_path: Path) -> None:
     async def do() -> None:
         async with running(tmp_path, {"architect": server}) as service:
             stream = await service.openai.chat.completions.create(
-                model="architect", messages=HI, stream=True
+                model="shop/architect", messages=HI, stream=True
             )
             await anext(aiter(stream))
-            assert (await samples(service))["berth_adapter_requests_running", "architect"] == 1
+            assert (await samples(service))["berth_adapter_requests_running", "shop/architect"] == 1
             await stream.close()
             await until(lambda: server.running == 0, 1)
             server.endless = False
@@ -121,7 +128,7 @@ def test_requests_are_counted_by_what_became_of_them(tmp_path: Path) -> None:
             found = await samples(service)
             counted = {s: found["berth_adapter_requests_total", s] for s in ("200", "499", "503")}
             assert counted == {"200": 1, "499": 1, "503": 2}
-            assert found["berth_adapter_requests_running", "architect"] == 0
+            assert found["berth_adapter_requests_running", "shop/architect"] == 0
 
     asyncio.run(do())
 
@@ -144,7 +151,9 @@ def test_many_streams_cut_at_any_point_leave_nothing_running(kind: str, tmp_path
             await until(lambda: server.running == 0, 3)
 
             async def none_left() -> bool:
-                return (await samples(service))["berth_adapter_requests_running", "architect"] == 0
+                return (await samples(service))[
+                    "berth_adapter_requests_running", "shop/architect"
+                ] == 0
 
             await until(none_left, 3)
             assert (await samples(service))["berth_adapter_requests_total", "499"] == CUT

@@ -140,6 +140,16 @@ def test_free_disk_is_that_of_the_nearest_directory_there(tmp_path: Path) -> Non
     assert inventory.free_mib(tmp_path / "not/yet/there") > 0
 
 
+def test_what_runs_beside_the_instances_is_told_with_its_port_and_stack(
+    tmp_path: Path,
+) -> None:
+    noted = {"unit": "berth-gateway.service", "port": 8443, "stack": "dev"}
+    (tmp_path / "berth-gateway.json").write_text(json.dumps(noted))
+    (tmp_path / "half.json").write_text("{")
+    found = inventory.services(tmp_path)
+    assert found == {"berth-gateway.service": {"port": 8443, "stack": "dev"}}
+
+
 def test_the_whole_answer_is_an_inventory(host: BerthHost, tmp_path: Path) -> None:
     (tmp_path / "data/weights/bad").mkdir(parents=True)
     asked = {"user": "root", "data_dir": str(tmp_path / "data")}

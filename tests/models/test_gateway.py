@@ -50,3 +50,30 @@ def test_what_means_nothing_is_refused(section: dict[str, Any]) -> None:
 
 def test_a_keys_hash_is_sha_256() -> None:
     assert key_hash("abc") == hashlib.sha256(b"abc").hexdigest()
+
+
+def test_clients_reach_it_by_the_hosts_address_unless_it_says_otherwise() -> None:
+    assert Gateway().reached_at("gpu.example") == "https://gpu.example:8443"
+    assert Gateway(port=443).reached_at("::1") == "https://[::1]:443"
+    off = Gateway(address="127.0.0.1", tls="off")
+    assert off.reached_at("127.0.0.1") == "http://127.0.0.1:8443"
+    assert Gateway(url="https://llm.example").reached_at("10.0.0.7") == "https://llm.example"
+
+
+def test_its_certificate_names_whatever_clients_call() -> None:
+    declared = Gateway(url="https://llm.example:9443", names=["gpu.example"])
+    assert declared.called("10.0.0.7").names == ["gpu.example", "llm.example", "10.0.0.7"]
+
+
+@pytest.mark.parametrize(
+    ("section", "words"),
+    [
+        ({"url": "http://llm.example"}, "begins with https://"),
+        ({"url": "https://llm.example/v1"}, "url"),
+        ({"adapter": {"image": "a", "port": 8443}}, "both 8443"),
+        ({"adapter": {}}, "image"),
+    ],
+)
+def test_what_cannot_be_reached_is_refused(section: dict[str, Any], words: str) -> None:
+    with pytest.raises(ValidationError, match=words):
+        Gateway.model_validate(section)

@@ -13,7 +13,7 @@ from pulumi_policy.proxy import UNKNOWN_STRING_VALUE
 
 from components.resources.judged import of_plan
 from config.project import load_plan
-from models.inventory import ContainerFacts, PublishedPort
+from models.inventory import ContainerFacts, PublishedPort, ServiceFacts
 from models.judged import Judged
 from models.judging import RULES
 from models.known import known_of, read, written
@@ -90,6 +90,27 @@ def test_a_port_of_an_own_instance_is_not_in_its_way_while_it_runs(project: Path
         seen = here.model_copy(update={"docker": docker, "ports": (8000,)})
         host = of_plan(plan, {"sandbox": seen}, RELEASES, {}).hosts["sandbox"]
         assert (8000 in host.taken_ports) is taken
+
+
+def test_a_gateways_port_is_not_in_its_own_way(project: Path) -> None:
+    plan = load_plan(project, "dev")
+    here = inventory(plan)["sandbox"]
+    for stack, taken in (("dev", None), ("lab", "berth-gateway.service of stack lab")):
+        noted = {"berth-gateway.service": ServiceFacts(port=8443, stack=stack)}
+        seen = here.model_copy(update={"services": noted, "ports": (8443,)})
+        host = of_plan(plan, {"sandbox": seen}, RELEASES, {}).hosts["sandbox"]
+        assert host.taken_ports.get(8443) == taken
+
+
+def test_the_adapter_is_judged_by_the_image_that_its_container_has(project: Path) -> None:
+    judged, reading = both_ways(project, "dev")
+    assert [each.name for each in judged.services] == ["berth-gateway", "berth-adapter"]
+    assert reading.judged.services == judged.services
+    plan = load_plan(project, "dev")
+    recorder, _ = declared(plan, project)
+    recorder.of_type(containers.CONTAINER)["berth-adapter-sandbox"]["image"] = "other:1"
+    shown_now = read_resources([known(judged), *all_of(recorder)], RELEASES)
+    assert [each.image for each in shown_now.judged.services] == ["", "other:1"]
 
 
 def test_what_is_known_survives_its_way_through_the_engine() -> None:

@@ -24,7 +24,11 @@ class Recorder(pulumi.runtime.Mocks):
         """Outputs are the inputs, and what only a provider knows."""
         self.resources.append(args)
         outputs = {"name": f"{args.name}-1a2b3c4", "imageId": image_id(args.name)}
-        outputs |= {"revision": "r1", "state": "active" if "RunningUnit" in args.typ else "READY"}
+        outputs |= {
+            "stdout": "said",
+            "revision": "r1",
+            "state": "active" if "RunningUnit" in args.typ else "READY",
+        }
         return f"{args.name}-id", outputs | dict(args.inputs)
 
     def call(

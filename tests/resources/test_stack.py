@@ -196,3 +196,63 @@ def test_a_host_stack_without_a_demo_declares_no_model(tmp_path: Path) -> None:
     assert not recorder.of_type(MODEL)
     assert len(recorder.of_type(IMAGE)) == 2  # one on each host
     assert outputs["roles"] == {}
+
+
+@pytest.fixture
+def with_gateway(tmp_path: Path) -> tuple[Recorder, dict[str, Any]]:
+    sections = with_key_files(tmp_path)
+    sections["hosts"]["alpha"]["gateway"] = {"adapter": {"image": "adapter@sha256:aa"}}
+    sections["hosts"]["beta"]["gateway"] = {}
+    return declared(plan_of(sections), tmp_path)
+
+
+def test_an_adapter_reads_its_configuration_and_the_weights_and_may_do_little_else(
+    with_gateway: tuple[Recorder, dict[str, Any]],
+) -> None:
+    made = with_gateway[0].of_type(CONTAINER)
+    assert [name for name in made if name.startswith("berth-adapter")] == ["berth-adapter-alpha"]
+    adapter = made["berth-adapter-alpha"]
+    assert [mount["source"] for mount in adapter["mounts"]] == [
+        "/etc/berth/adapter",
+        "/data/triton/weights",
+    ]
+    assert all(mount["readOnly"] for mount in adapter["mounts"])
+    assert adapter["readOnly"] is True
+    assert adapter["user"] == "65530:65530"
+    assert adapter["capabilities"] == {"drops": ["ALL"]}
+    assert adapter["securityOpts"] == ["no-new-privileges:true"]
+    assert adapter["memory"] == 2048
+    assert (adapter["start"], adapter["restart"]) == (False, "no")
+
+
+def test_a_gateway_is_set_up_watched_and_let_go_only_while_no_demo_has_routes(
+    with_gateway: tuple[Recorder, dict[str, Any]],
+) -> None:
+    recorder, _ = with_gateway
+    commands = recorder.of_type(COMMAND)
+    assert '"port": 8443, "stack": "test"' in commands["gateway-alpha"]["stdin"]
+    assert "DNS:alpha.test" in commands["gateway-alpha"]["stdin"]
+    assert "routes.d still holds" in commands["gateway-alpha"]["delete"]
+    assert "routes.d still holds" in commands["guard-gateway-alpha"]["delete"]
+    watched = recorder.of_type("pulumi-python:dynamic/berth:RunningUnit")
+    for unit in ("alpha/berth-gateway.service", "alpha/berth-adapter.service"):
+        assert watched[unit]["unit"] == unit.partition("/")[2]
+    assert "beta/berth-adapter.service" not in watched
+    order = [resource.name for resource in recorder.resources]
+    assert order.index("guard-gateway-alpha") < order.index("guard-alpha")
+
+
+def test_outputs_say_how_a_gateway_is_reached(
+    with_gateway: tuple[Recorder, dict[str, Any]],
+) -> None:
+    gateways = with_gateway[1]["gateway"]
+    assert gateways["beta"]["url"] == "https://beta.test:8443"
+    assert gateways["beta"]["adapter"] is None
+    alpha = gateways["alpha"]
+    assert (alpha["unit"], alpha["state"]) == ("berth-gateway.service", "active")
+    assert alpha["adapter"] == {
+        "endpoint": "http://127.0.0.1:8300",
+        "image": "adapter@sha256:aa",
+        "unit": "berth-adapter.service",
+        "state": "active",
+    }

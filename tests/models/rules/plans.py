@@ -14,6 +14,7 @@ from models.judged import (
     JudgedHost,
     JudgedInstance,
     JudgedModel,
+    JudgedService,
     Mounted,
     Published,
 )
@@ -164,6 +165,16 @@ def with_model(name: str = "small", **changed: Any) -> Judged:
             for each in GOOD.models
         ),
     )
+
+
+def with_service(name: str = "berth-adapter", **changed: Any) -> Judged:
+    """The good stack with a gateway and an adapter, one of them changed."""
+    services = (
+        JudgedService("berth-gateway", "alpha", 8443, UNIT),
+        JudgedService("berth-adapter", "alpha", 8300, UNIT, f"adapter:1@{DIGEST}"),
+    )
+    made = tuple(replace(each, **changed) if each.name == name else each for each in services)
+    return replace(GOOD, services=made)
 
 
 def refused(rule: Rule, judged: Judged) -> str:

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from models.rules import image_digests
-from tests.models.rules.plans import DIGEST, GOOD, refused, with_host, with_instance
+from tests.models.rules.plans import DIGEST, GOOD, refused, with_host, with_instance, with_service
 
 
 def test_an_image_by_digest_passes_with_or_without_a_tag() -> None:
@@ -26,3 +26,9 @@ def test_an_image_without_a_whole_digest_is_refused(image: str) -> None:
 def test_a_host_that_builds_its_own_images_may_name_them_by_tag() -> None:
     tagged = tuple(replace(each, image="own:1") for each in GOOD.instances)
     assert not image_digests.findings(replace(with_host(image_references="tag"), instances=tagged))
+
+
+def test_the_adapters_image_is_named_by_its_digest_too() -> None:
+    assert not image_digests.findings(with_service())
+    text = refused(image_digests, with_service(image="adapter:1"))
+    assert "berth:hosts.alpha.gateway.adapter.image: image `adapter:1` is not named" in text

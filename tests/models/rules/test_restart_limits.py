@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from models.rules import restart_limits
-from tests.models.rules.plans import GOOD, UNIT, refused, with_instance
+from tests.models.rules.plans import GOOD, UNIT, refused, with_instance, with_service
 
 
 def test_a_limit_that_can_be_reached_passes() -> None:
@@ -53,3 +53,10 @@ def test_a_unit_that_is_never_given_up_is_refused(text: str, says: str) -> None:
 def test_the_fix_that_it_names_passes() -> None:
     said = refused(restart_limits, with_instance(unit=UNIT.replace("=300", "=20")))
     assert "delay_s: 2, burst: 10, within_s: 300" in said
+
+
+@pytest.mark.parametrize("name", ["berth-gateway", "berth-adapter"])
+def test_the_units_beside_the_instances_are_held_to_it_too(name: str) -> None:
+    assert not restart_limits.findings(with_service())
+    text = refused(restart_limits, with_service(name, unit=UNIT.replace("=10", "=0")))
+    assert f"the unit of {name}: StartLimitBurst=0 means no limit" in text

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from models.judged import Published
 from models.rules import unique_ports
-from tests.models.rules.plans import GOOD, refused, with_host, with_instance
+from tests.models.rules.plans import GOOD, refused, with_host, with_instance, with_service
 
 TWICE = (Published("127.0.0.1", 8010, 8000), Published("127.0.0.1", 8100, 8002))
 
@@ -44,3 +44,12 @@ def test_a_port_of_another_stack_is_refused_with_its_owner() -> None:
 def test_the_same_port_on_two_hosts_is_fine() -> None:
     beta = replace(GOOD.instances[0], host="beta", name="triton@b0")
     assert not unique_ports.findings(replace(GOOD, instances=(*GOOD.instances, beta)))
+
+
+def test_a_gateways_and_an_adapters_ports_are_theirs() -> None:
+    assert not unique_ports.findings(with_service())
+    text = refused(unique_ports, with_service(port=8000))
+    assert "port 8000 of host `alpha` is used twice" in text
+    assert "berth:hosts.alpha.gateway.adapter.port" in text
+    text = refused(unique_ports, with_service("berth-gateway", port=8300))
+    assert "berth:hosts.alpha.gateway.port" in text
