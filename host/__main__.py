@@ -62,6 +62,8 @@ def _parser() -> argparse.ArgumentParser:
     claims = command("claims", _claims, "list all claims", lambda given: given.text)
     claims.add_argument("--text", action="store_true", help="a table for people")
     command("inventory", _inventory, "all that this host is and holds", lambda _: False)
+    routes = command("routes", _routes, "a demo's routes in the gateway", lambda _: False)
+    routes.add_argument("action", choices=("declare", "put", "close", "remove", "show"))
     gate = command("gate", _gate, "pass, or refuse a unit's start", lambda _: True)
     gate.add_argument("unit")
     gate.add_argument("--instances", type=Path, help=argparse.SUPPRESS)
@@ -137,6 +139,13 @@ def _gate(options: argparse.Namespace) -> None:
 
     places = options.instances or INSTANCES, options.servers or SERVERS
     check(options.ledger, options.unit, *places, busy_s=options.wait)
+
+
+def _routes(options: argparse.Namespace) -> dict[str, Any]:
+    from host.gateway import Gateway
+    from host.routes import ACTIONS
+
+    return ACTIONS[options.action](Gateway(), _asked())
 
 
 def _hold(options: argparse.Namespace) -> str:

@@ -126,6 +126,9 @@ class Replica:
     all have one address, and are told apart by it."""
     health: str | None = None
     """Its own path for the health check; None: the endpoint's."""
+    checked_at: str | None = None
+    """`127.0.0.1:PORT` where its health is asked; None: at its address. Behind the adapter it is the
+    engine's own."""
     closed: str = ""
     """Why it gets no traffic whatever its health; set on the host while its model goes."""
 

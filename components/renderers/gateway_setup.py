@@ -1,23 +1,22 @@
-"""Shell scripts that set a host's gateway up, give it a demo's routes, and take either away.
+"""Shell scripts that set a host's gateway up and take it away.
 
-Each may be run again after a kill at any point. What is new is tried before it is installed, a
-configuration by `nginx -t` on a copy, a demo's routes by the gateway itself: if it cannot be taken,
-everything stays as it is, and serves on. nginx is reloaded for a configuration only; routes are
-read by its workers when the file `revision` changes, so no client's connection is closed for them.
+Each may be run again after a kill at any point. What is new is tried before it is installed, by
+`nginx -t` on a copy: if it cannot be taken, everything stays as it is, and serves on. nginx is
+reloaded for a configuration only; routes (`host/routes.py`) are read by its workers when the file
+`revision` changes, so no client's connection is closed for them.
 """
 
 from __future__ import annotations
 
 import ipaddress
 import shlex
-from collections.abc import Mapping
 from pathlib import Path
 
-from components.renderers import gateway_config, gateway_routes, gateway_unit
+from components.renderers import gateway_config, gateway_unit
 from components.renderers.gateway_config import DIRECTORY, RUN, SELF_SIGNED, USER
 from components.renderers.gateway_shell import FUNCTIONS, LOCK
 from components.renderers.host_setup import RELOAD
-from models.gateway import DemoRoutes, Gateway
+from models.gateway import Gateway
 from models.host import Restart
 
 PACKAGES = Path(__file__).parents[2] / "tools" / "nginx"
@@ -93,53 +92,6 @@ cmp -s "$stage/{{path}}" {DIRECTORY}/{{path}} || {{{{
   cp "$stage/{{path}}" {DIRECTORY}/{{path}}.new; sync {DIRECTORY}/{{path}}.new
   mv -f {DIRECTORY}/{{path}}.new {DIRECTORY}/{{path}}
 }}}}
-"""
-
-
-def put_demo(demo: DemoRoutes, secrets: Mapping[str, str] | None = None) -> str:
-    """A demo's routes, served when it ends. Its text holds `secrets`: it goes through stdin.
-
-    Args:
-        demo: its routes.
-        secrets: the keys that its endpoints name, by name.
-    """
-    file = f"{demo.demo}.json"
-    return f"""\
-{FUNCTIONS}\
-[ -s {DIRECTORY}/nginx.conf ] || {{
-  echo "this host has no gateway, so nobody could reach demo {demo.demo}" >&2
-  echo "  Fix: declare a gateway for the host and pulumi up the host's stack." >&2
-  exit 1
-}}
-locked
-stage=$(mktemp -d {DIRECTORY}.XXXXXX); trap 'rm -rf "$stage"' EXIT
-mkdir "$stage/routes.d" "$stage/secrets.d"
-{_staged(f"routes.d/{file}", gateway_routes.routes(demo))}
-{_staged(f"secrets.d/{file}", gateway_routes.secrets(secrets or {}))}
-started
-why=$(ask {file} "$stage/routes.d/{file}" "$stage/secrets.d/{file}" 2>&1) || {{
-  echo "the gateway cannot take the routes of demo {demo.demo}: $why" >&2
-  echo "  It was left as it is." >&2
-  exit 1
-}}
-for f in secrets.d/{file} routes.d/{file}; do
-  install -m 0640 -g {USER} "$stage/$f" {DIRECTORY}/$f.new; sync {DIRECTORY}/$f.new
-  mv -f {DIRECTORY}/$f.new {DIRECTORY}/$f
-done
-routed
-"""
-
-
-def drop_demo(name: str) -> str:
-    """A demo's routes gone, and its keys with them; other demos notice nothing."""
-    return f"""\
-{FUNCTIONS}\
-[ -d {DIRECTORY} ] || exit 0
-locked
-for f in {DIRECTORY}/routes.d/{name}.json {DIRECTORY}/secrets.d/{name}.json; do
-  rm -f $f $f.new
-done
-! systemctl is-active --quiet {gateway_unit.NAME} || routed
 """
 
 

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import os
+import shutil
 import subprocess
+import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -13,7 +16,8 @@ import pytest
 from models.gateway import DemoRoutes, Gateway
 from tests.gateway_nginx.declared import demo, endpoint, gateway, role
 from tests.gateway_nginx.engine import Engine
-from tests.gateway_nginx.running import RunningGateway
+from tests.gateway_nginx.fake_host import FakeHost
+from tests.gateway_nginx.running import RunningGateway, until
 
 ROOT = Path(__file__).parents[2]
 DESK, CLINIC = "desk-" + "k" * 40, "clinic-" + "k" * 40
@@ -112,3 +116,19 @@ def desk(shared: RunningGateway) -> Iterator[httpx.Client]:
     """A client with the key of demo `desk`."""
     with client(shared, DESK) as open_client:
         yield open_client
+
+
+@pytest.fixture
+def host() -> Iterator[FakeHost]:
+    if os.geteuid() != 0:
+        pytest.skip("the scripts are root's")
+    # Not pytest's own folder: that is closed to the workers' user.
+    root = Path(tempfile.mkdtemp(prefix="gwh-", dir="/tmp"))
+    root.chmod(0o755)
+    fake = FakeHost(root)
+    yield fake
+    pid = root / "run/nginx.pid"
+    if pid.exists():
+        os.kill(int(pid.read_text()), 15)
+        until(lambda: not pid.exists(), "nginx has ended")
+    shutil.rmtree(root)

@@ -9,16 +9,14 @@ import pytest
 from components.renderers import gateway_setup, gateway_unit
 from models.gateway import Gateway
 from models.host import Restart
-from tests.renderers.test_gateway_routes import ROUTES
 
 SETUP = gateway_setup.setup(Gateway(), Restart())
-PUT = gateway_setup.put_demo(ROUTES, {"vllm": "secret"})
 
 
 @pytest.mark.parametrize(
     "script",
-    [SETUP, PUT, gateway_setup.drop_demo("desk"), gateway_setup.teardown()],
-    ids=["setup", "put", "drop", "teardown"],
+    [SETUP, gateway_setup.start(), gateway_setup.teardown()],
+    ids=["setup", "start", "teardown"],
 )
 def test_every_script_is_one_that_sh_can_read(script: str) -> None:
     done = subprocess.run(["sh", "-n"], input=script, text=True, capture_output=True, check=False)
@@ -28,17 +26,6 @@ def test_every_script_is_one_that_sh_can_read(script: str) -> None:
 
 def test_what_is_new_is_tried_before_anything_is_replaced() -> None:
     assert SETUP.index("nginx.conf -t -q") < SETUP.index("mv -f /etc/berth/gateway/nginx.conf.new")
-    assert PUT.index("why=$(ask desk.json") < PUT.index("mv -f /etc/berth/gateway/$f.new")
-
-
-def test_a_demos_routes_cost_no_reload() -> None:
-    assert "systemctl reload" not in PUT
-    assert "systemctl reload" not in gateway_setup.drop_demo("desk")
-
-
-def test_an_engines_key_is_in_no_commands_arguments() -> None:
-    (line,) = [line for line in PUT.splitlines() if "secret" in line and "vllm" in line]
-    assert line == ' "vllm": "secret"'
 
 
 def test_the_unit_restarts_within_limits_reloads_after_a_check_and_may_do_little_else() -> None:

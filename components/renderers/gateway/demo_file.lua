@@ -18,6 +18,7 @@ end
 local NAME = "^[a-z0-9][a-z0-9-]*$"
 local MODEL = "^[A-Za-z0-9][A-Za-z0-9._/-]*$"
 
+local LOOPBACK = "^127%.0%.0%.1:%d+$"
 local HEALTH = "^/[A-Za-z0-9._/-]*$"
 
 local function as_json(name)
@@ -31,13 +32,18 @@ end
 -- Engines listen on the host's loopback only, so nothing else is ever called.
 local function replica(raw, at, health)
   if given(raw.health) then health = text(raw.health, at .. ".health", HEALTH) end
-  local port = tonumber(text(raw.address, at .. ".address", "^127%.0%.0%.1:%d+$"):match(":(%d+)$"))
+  local port = tonumber(text(raw.address, at .. ".address", LOOPBACK):match(":(%d+)$"))
   need(port > 0 and port < 65536, at .. ".address")
   local found = {
     address = raw.address, port = port, unit = text(raw.unit, at .. ".unit"),
-    health = health, id = raw.address .. health,
+    health = health, id = raw.address .. health, check_port = port,
     closed = given(raw.closed) and raw.closed ~= "" and text(raw.closed, at .. ".closed") or nil,
   }
+  if given(raw.checked_at) then
+    found.check_port =
+      tonumber(text(raw.checked_at, at .. ".checked_at", LOOPBACK):match(":(%d+)$"))
+    found.id = raw.address .. "=" .. raw.checked_at .. health
+  end
   if given(raw.model) then
     found.model = text(raw.model, at .. ".model", MODEL)
     found.quoted = as_json(found.model)

@@ -25,7 +25,7 @@ end
 local function ask(replica)
   local socket = ngx.socket.tcp()
   socket:settimeouts(1000, 1000, ANSWER_MS)
-  local ok, why = socket:connect("127.0.0.1", replica.port)
+  local ok, why = socket:connect("127.0.0.1", replica.check_port)
   if not ok then return "connecting: " .. why, why == "timeout" end
   socket:send("GET " .. replica.health .. " HTTP/1.0\r\nHost: localhost\r\n\r\n")
   local line, late = socket:receive("*l")
