@@ -15,7 +15,7 @@ setup: ## Python environment, Pulumi, local state
 	@tools/setup
 
 up: setup ## From a bare machine to served models, on the sandbox host
-	@$(SANDBOX) up $(DEV) --ssh-port 2222
+	@$(SANDBOX) up $(DEV) --ssh-port 2222 --gateway-port 8443
 	@$(BERTH) up dev --fresh-if-changed .berth/sandbox/host_key.pub
 
 down: setup ## Stack and sandbox host gone; caches of what was built stay

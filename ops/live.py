@@ -4,10 +4,16 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from components.providers import host_inventory
+from components.providers.gateway_health import (
+    ADAPTER_UNIT,
+    GATEWAY_UNIT,
+    adapter_trouble,
+    gateway_trouble,
+)
 from components.providers.role_engine import engine_of
 from components.providers.ssh import Completed, Session, open_session
 from components.providers.ssh_tunnel import tunnel
@@ -20,6 +26,7 @@ from components.providers.triton_client import (
 )
 from engines.failure import EngineError
 from engines.protocol import Request, Sampling
+from models.gateway import Gateway
 from models.instance import CONTROL_HEADER
 from models.inventory import Inventory
 from models.plan import Placement, Plan, PlannedInstance
@@ -45,6 +52,8 @@ class LiveHost:
     inventory: Inventory | None
     instances: Mapping[str, LiveInstance]
     trouble: Refusal | None = None
+    services: Mapping[str, str] = field(default_factory=dict)
+    """Unit of its gateway, and of its adapter → what is wrong there, empty for nothing."""
 
 
 def look(plan: Plan, ssh: Mapping[str, dict[str, Any]]) -> dict[str, LiveHost]:
@@ -63,6 +72,7 @@ async def _host(plan: Plan, name: str, ssh: Mapping[str, Any]) -> LiveHost:
     try:
         async with open_session(ssh) as session:
             inventory = await host_inventory.ask(session, plan.hosts[name])
+            services = await _services(session, plan.hosts[name].gateway)
             asked = await asyncio.gather(
                 *(_instance(session, each) for each in instances),
                 *(_server(session, each) for each in servers),
@@ -71,7 +81,16 @@ async def _host(plan: Plan, name: str, ssh: Mapping[str, Any]) -> LiveHost:
         return LiveHost(None, {}, refusal)
     names = [*(each.name for each in instances), *(each.served_by for each in servers)]
     found = dict(zip(names, asked, strict=True))
-    return LiveHost(inventory, found)
+    return LiveHost(inventory, found, services=services)
+
+
+async def _services(session: Session, gateway: Gateway | None) -> dict[str, str]:
+    if gateway is None:
+        return {}
+    found = {GATEWAY_UNIT: await gateway_trouble(session)}
+    if gateway.adapter:
+        found[ADAPTER_UNIT] = await adapter_trouble(session, gateway.adapter.port)
+    return found
 
 
 async def _instance(session: Session, instance: PlannedInstance) -> LiveInstance:

@@ -5,9 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from rich.console import Console
+from rich.markup import escape
 from rich.table import Table
 
+from components.providers.gateway_health import ADAPTER_UNIT, GATEWAY_UNIT
 from models.gpu_map import gpu_map, of_host
+from models.instance import LOOPBACK
 from models.plan import Plan
 from ops.live import LiveHost, LiveInstance
 
@@ -26,11 +29,14 @@ def show(console: Console, plan: Plan, live: Mapping[str, LiveHost]) -> bool:
             console.print(drawn, highlight=False, markup=False, soft_wrap=True)
     instances, idle = _instances(plan, live)
     console.print(instances)
+    gateways, unserved = _gateways(plan, live)
+    if gateways.row_count:
+        console.print(gateways)
     models, missing = _models(plan, live)
     if plan.placements:
         console.print(models)
         console.print(_roles(plan))
-    return not (troubled or idle or missing)
+    return not (troubled or idle or unserved or missing)
 
 
 def _table(title: str, *columns: str) -> Table:
@@ -82,6 +88,27 @@ def _instances(plan: Plan, live: Mapping[str, LiveHost]) -> tuple[Table, bool]:
             ", ".join(str(gpu.index) for gpu in instance.gpus),
             endpoint,
         )
+    return table, troubled
+
+
+def _gateways(plan: Plan, live: Mapping[str, LiveHost]) -> tuple[Table, bool]:
+    table = _table("Gateways", "host", "what", "unit", "state", "at")
+    troubled = False
+    for name, host in plan.hosts.items():
+        if host.gateway is None:
+            continue
+        seen = live[name]
+        rows = [("gateway", GATEWAY_UNIT, host.gateway.reached_at(host.ssh.address))]
+        if host.gateway.adapter:
+            port = host.gateway.adapter.port
+            rows.append(("adapter", ADAPTER_UNIT, f"http://{LOOPBACK}:{port} there"))
+        for what, unit, at in rows:
+            state = seen.inventory.units.get(unit, "not there") if seen.inventory else "?"
+            trouble = seen.services.get(unit, "host not reached")
+            good = state == "active" and not trouble
+            troubled = troubled or not good
+            said = f"[green]{state}[/green]" if good else f"[red]{state}[/red] {escape(trouble)}"
+            table.add_row(name, what, unit, said.strip(), at)
     return table, troubled
 
 

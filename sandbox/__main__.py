@@ -38,6 +38,7 @@ def _parser() -> argparse.ArgumentParser:
             command.add_argument("--dir", type=Path, default=DEFAULT_DIRECTORY)
         if name == "up":
             command.add_argument("--ssh-port", type=int, default=2222)
+            command.add_argument("--gateway-port", type=int, default=0)
             command.add_argument("--gpus", type=int, default=4)
             command.add_argument("--memory-mib", type=int, default=L4_MEMORY_MIB)
         if name == "exec":
@@ -70,8 +71,9 @@ def _existing(name: str) -> container.State:
 def _run(options: argparse.Namespace) -> int:
     name: str = options.name
     if options.command == "up":
-        memory = options.memory_mib
-        up(Settings(name, options.ssh_port, options.gpus, memory), options.dir.resolve())
+        memory, gateway = options.memory_mib, options.gateway_port
+        made = Settings(name, options.ssh_port, options.gpus, memory, gateway)
+        up(made, options.dir.resolve())
         return 0
     if options.command == "down":
         down(name, options.dir.resolve())

@@ -7,19 +7,19 @@ from pathlib import Path
 
 from . import container
 from .cache import one_at_a_time
-from .engine_images import ENGINE_IMAGES, base_rootfs
+from .engine_images import base_rootfs
 from .host_image import host_image
 from .keys import FILES, ensure_keys, remove_keys
 from .machine import prepare
 from .process import SandboxError
 from .progress import say, step
-from .readiness import facts, has_engine, has_triton, is_booted, wait_booted
+from .readiness import BUILT_IMAGES, facts, has_image, has_triton, is_booted, wait_booted
 from .settings import ADDRESS, USER, Settings, write_description
 from .triton_image import CHANGES, IMAGE, image_key, triton_rootfs
 from .weights.catalog import STANDARD
 from .write_weights import write_weights
 
-_IMAGES = {"triton": IMAGE} | {image.program: image.name for image in ENGINE_IMAGES}
+_IMAGES = {"triton": IMAGE} | {image.program: image.name for image in BUILT_IMAGES}
 
 
 def up(settings: Settings, directory: Path) -> None:
@@ -48,7 +48,7 @@ def _up(settings: Settings, directory: Path) -> None:
         state = None
     _boot(settings, directory, state)
     _load_triton(settings.name)
-    _load_engines(settings.name)
+    _load_built(settings.name)
     if int(facts(settings.name).get("weights") or 0) < len(STANDARD):
         with step("writing weights directories"):
             write_weights(settings.name, [])
@@ -108,11 +108,11 @@ def _load_triton(name: str) -> None:
         _docker(name, ["import", *changes, "-", IMAGE], tar)
 
 
-def _load_engines(name: str) -> None:
-    """The images that serve by themselves: their Debian once, and a layer each on it."""
+def _load_built(name: str) -> None:
+    """The engines' that serve by themselves, and the adapter's: their Debian once, and layers."""
     found = facts(name)
-    for image in ENGINE_IMAGES:
-        if has_engine(found, image):
+    for image in BUILT_IMAGES:
+        if has_image(found, image):
             continue
         context = image.context()
         with step(f"loading {image.name} into the host's Docker"):
@@ -131,4 +131,4 @@ def _docker(name: str, words: list[str], tar: Path) -> None:
 
 
 def _has_images(found: dict[str, str]) -> bool:
-    return has_triton(found) and all(has_engine(found, image) for image in ENGINE_IMAGES)
+    return has_triton(found) and all(has_image(found, image) for image in BUILT_IMAGES)

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from .process import SandboxError, run
-from .settings import ADDRESS, Settings
+from .settings import ADDRESS, GATEWAY, Settings
 
 LABEL = "berth.sandbox"
 IMAGE_LABEL = "berth.sandbox.image"
@@ -43,12 +43,15 @@ def look(name: str) -> State | None:
 
 def create(settings: Settings, image: str, directory: Path) -> None:
     """Make the container, with its keys and GPUs written, not yet started."""
+    gateway = f"{ADDRESS}:{settings.gateway_port}:{GATEWAY}"
     run(
         [
             *("docker", "create", "--name", settings.name),
             *("--hostname", settings.name, *_BOOT_OPTIONS),
             *("--label", f"{LABEL}={settings.to_label()}", "--label", f"{IMAGE_LABEL}={image}"),
-            *("--publish", f"{ADDRESS}:{settings.ssh_port}:22", image),
+            *("--publish", f"{ADDRESS}:{settings.ssh_port}:22"),
+            *(("--publish", gateway) if settings.gateway_port else ()),
+            image,
         ]
     )
     run(

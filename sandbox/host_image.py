@@ -21,6 +21,7 @@ RUN useradd --create-home --shell /bin/bash --groups sudo,docker --password '*' 
  && install -d -o berth -g berth -m 700 /home/berth/.ssh \
  && install -d -o berth -g berth -m 755 /data /data/triton /data/triton/weights \
  && rm -f /etc/ssh/ssh_host_* && chmod 440 /etc/sudoers.d/berth \
+ && systemctl disable nginx \
  && systemctl enable ssh docker writable-kernel-trees nvidia-persistenced \
  && systemctl mask systemd-logind.service getty.target console-getty.service \
  && systemctl set-default multi-user.target

@@ -40,7 +40,12 @@ def compiled(name: str, source: bytes) -> Iterator[File]:
 
 def serving_wheels() -> Iterator[File]:
     """Everything that the wheels of serving.lock hold."""
-    with zipfile.ZipFile(wheels(SERVING_LOCK)) as outer:
+    return wheel_files(SERVING_LOCK)
+
+
+def wheel_files(lock: Path) -> Iterator[File]:
+    """Everything that the wheels of a lock file hold."""
+    with zipfile.ZipFile(wheels(lock)) as outer:
         for wheel in outer.namelist():
             with zipfile.ZipFile(io.BytesIO(outer.read(wheel))) as inner:
                 for name in inner.namelist():

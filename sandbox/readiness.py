@@ -6,6 +6,7 @@ import socket
 import time
 from collections.abc import Callable
 
+from .adapter_image import ADAPTER, AdapterImage
 from .container import shell
 from .engine_images import ENGINE_IMAGES, EngineImage
 from .process import SandboxError
@@ -13,10 +14,12 @@ from .settings import ADDRESS, Settings
 from .triton_image import IMAGE, image_key
 
 BOOT_SECONDS = 90
+BUILT_IMAGES: tuple[EngineImage | AdapterImage, ...] = (*ENGINE_IMAGES, ADAPTER)
+"""Those that the host's own Docker builds, from a tar that is made here."""
 _KEYS = "".join(
     f"printf '{image.program}=%s\\n' "
     f"\"$(docker image inspect -f '{{{{.Config.Labels.key}}}}' {image.name} 2>/dev/null)\"\n"
-    for image in ENGINE_IMAGES
+    for image in BUILT_IMAGES
 )
 _CHECK = f"""
 printf 'system=%s\\n' "$(systemctl is-system-running 2>&1)"
@@ -55,7 +58,7 @@ def has_triton(found: dict[str, str]) -> bool:
     return found.get("triton") == image_key()
 
 
-def has_engine(found: dict[str, str], image: EngineImage) -> bool:
+def has_image(found: dict[str, str], image: EngineImage | AdapterImage) -> bool:
     return found.get(image.program) == image.key()
 
 

@@ -6,13 +6,15 @@ import subprocess
 from pathlib import Path
 
 from .cache import cached, key
-from .process import SandboxError
+from .process import SandboxError, output
 from .progress import say, step
 
 SUITE = "bookworm"
+NGINX = Path(__file__).resolve().parents[1] / "tools/nginx"
 HOST_PACKAGES = (
     *("systemd", "systemd-sysv", "dbus", "openssh-server", "sudo", "python3", "docker.io"),
     *("iptables", "ca-certificates", "curl", "procps", "iproute2", "kmod", "less"),
+    *output([str(NGINX), "--list"]).split(),  # As on a host that was made ready for a gateway.
 )
 TRITON_PACKAGES = ("python3", "libpython3.11", "ca-certificates", "curl", "procps")
 

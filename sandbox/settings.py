@@ -13,6 +13,8 @@ from .simgpu.devices import L4_MEMORY_MIB, simulated_l4
 
 USER = "berth"
 ADDRESS = "127.0.0.1"
+GATEWAY = 8443
+"""The gateway's port on the host."""
 _NAME = re.compile(r"[a-z0-9][a-z0-9-]{0,40}")
 
 
@@ -24,12 +26,16 @@ class Settings:
     ssh_port: int
     gpus: int
     memory_mib: int = L4_MEMORY_MIB
+    gateway_port: int = 0
+    """On this machine's loopback, where the host's own 8443 can be reached; 0: it cannot."""
 
     def __post_init__(self) -> None:
         if not _NAME.fullmatch(self.name):
             raise SandboxError(f"name {self.name!r}: lower-case letters, digits and - only")
         if not 1 <= self.ssh_port <= 65535 or not 1 <= self.gpus <= 7:
             raise SandboxError("needs an SSH port from 1 to 65535 and 1 to 7 GPUs")
+        if not 0 <= self.gateway_port <= 65535:
+            raise SandboxError("the gateway's port is one from 1 to 65535, or 0 for none")
         if self.memory_mib < 2048:
             raise SandboxError("a GPU has at least 2048 MiB")
 
@@ -51,6 +57,7 @@ def description(settings: Settings, images: dict[str, str]) -> dict[str, Any]:
     return {
         "name": settings.name,
         "ssh": {"address": ADDRESS, "port": settings.ssh_port, "user": USER},
+        "gateway": {"address": ADDRESS, "port": settings.gateway_port},
         "gpus": [{"index": g.index, "uuid": g.uuid, "memory_mib": g.memory_mib} for g in gpus],
         "image": images["triton"],
         "images": images,

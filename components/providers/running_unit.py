@@ -93,7 +93,7 @@ async def _start(session: Session, unit: str, script: str) -> None:
             said = " ".join((done.stderr or done.stdout).split()) or "no more was said"
             raise Refusal(
                 f"{unit} does not start, it is {state or 'unknown to systemd'}: {said}",
-                consequence="Models on this instance have no server.",
+                consequence="Nothing of what it serves can be reached.",
                 fix=f"`systemctl status {unit}` and `journalctl -u {unit}` on the host say why.",
                 at=session.target.login,
             )

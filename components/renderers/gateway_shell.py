@@ -7,7 +7,7 @@ from components.renderers.gateway_unit import NAME
 
 LOCK = "/etc/berth/gateway.lock"
 """Held by a script while it changes the gateway."""
-_ASK = """\
+ASK = """\
 import http.client, json, socket, sys
 class Gateway(http.client.HTTPConnection):
     def connect(self):
@@ -25,10 +25,11 @@ answer = gateway.getresponse()
 print(answer.read().decode())
 sys.exit(answer.status != 200)
 """
+"""For `python3 -I -c`, with the status socket's path: prints the gateway's status, as JSON."""
 FUNCTIONS = f"""\
 # ask [FILE ROUTES SECRETS]: the gateway's status, or whether it can take a demo's file.
 ask() {{
-  python3 -I -c '{_ASK}' {RUN}/status.sock "$@"
+  python3 -I -c '{ASK}' {RUN}/status.sock "$@"
 }}
 # locked: nobody else changes the gateway until this script ends; what a killed one left is gone.
 locked() {{

@@ -18,7 +18,7 @@ from ops.environment import pulumi_environment
 from tests.e2e.host import ROOT, TestHost
 
 PROGRAM = ("models", "config", "engines", "components", "policy", "host", "catalog", "releases",
-           "ops", "__main__.py", "Pulumi.yaml")  # fmt: skip
+           "ops", "tools", "__main__.py", "Pulumi.yaml")  # fmt: skip
 TIMEOUT_S = 400
 COLOUR = re.compile(r"\x1b\[[0-9;]*m")
 
@@ -146,10 +146,12 @@ class Workspace:
 
 
 def reference(host: TestHost) -> dict[str, Any]:
-    """The sections of the shipped `dev` stack, at this host's SSH port."""
+    """The sections of the shipped `dev` stack, at this host's ports."""
     config = yaml.safe_load((ROOT / "Pulumi.dev.yaml").read_text())["config"]
     sections = {key.removeprefix("berth:"): value for key, value in config.items()}
-    sections["hosts"]["sandbox"]["ssh"]["port"] = host.description["ssh"]["port"]
+    declared = sections["hosts"]["sandbox"]
+    declared["ssh"]["port"] = host.description["ssh"]["port"]
+    declared["gateway"]["url"] = f"https://127.0.0.1:{host.description['gateway']['port']}"
     return sections
 
 

@@ -1,0 +1,49 @@
+"""What `berth status` says of a host's gateway and adapter."""
+
+from __future__ import annotations
+
+import io
+
+import pytest
+from rich.console import Console
+
+from ops.live import LiveHost
+from ops.show import show
+from tests.declarations import changed, plan_of
+from tests.models.test_inventory import inventory
+
+UNITS = {"berth-gateway.service": "active", "berth-adapter.service": "active"}
+WELL = {"berth-gateway.service": "", "berth-adapter.service": ""}
+
+
+def shown(units: dict[str, str], services: dict[str, str]) -> tuple[bool, list[str]]:
+    """Whether all is well, and the lines that name a gateway's units."""
+    sections = changed("hosts/alpha/gateway", {"adapter": {"image": "adapter:1"}})
+    del sections["hosts"]["beta"], sections["instances"], sections["demo"]
+    found = inventory(units=units)
+    printed = io.StringIO()
+    live = {"alpha": LiveHost(found, {}, services=services)}
+    good = show(Console(file=printed, width=250), plan_of(sections), live)
+    return good, [line for line in printed.getvalue().splitlines() if "berth-" in line]
+
+
+def test_a_gateway_and_its_adapter_are_a_line_each() -> None:
+    good, (gateway, adapter) = shown(UNITS, WELL)
+    assert good
+    assert "active" in gateway
+    assert "https://alpha.test:8443" in gateway
+    assert "http://127.0.0.1:8300" in adapter
+
+
+@pytest.mark.parametrize("unit", UNITS)
+def test_one_that_does_not_run_is_told(unit: str) -> None:
+    good, lines = shown(UNITS | {unit: "failed"}, WELL)
+    assert not good
+    assert sum("failed" in line for line in lines) == 1
+
+
+def test_one_that_runs_and_leaves_a_demo_out_is_told_with_the_demo() -> None:
+    said = {"berth-adapter.service": "desk stays as it was: [x]"}
+    good, (_, adapter) = shown(UNITS, WELL | said)
+    assert not good
+    assert "desk stays as it was: [x]" in adapter
