@@ -166,4 +166,5 @@ def claim_record(placement: Placement) -> ClaimRecord:
         control_key_file="" if placement.server else instance.control_key_file,
         gpus=tuple(ClaimedGpu(claim.gpu, claim.mib) for claim in placement.claims),
         shared=any(claim.shared for claim in placement.claims),
+        instead_of=placement.instead_of,
     )
