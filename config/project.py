@@ -39,7 +39,9 @@ def load_plan(project: Path, stack: str, sections: dict[str, Any] | None = None)
     if config.host_stack is not None:
         host_stack = _host_stack(project, config.host_stack)
     directory = project / "catalog"
-    wanted = {role.model for role in config.demo.roles.values()} if config.demo else set()
+    roles = config.demo.roles.values() if config.demo else ()
+    wanted = {role.model for role in roles}
+    wanted |= {role.fallback.model for role in roles if role.fallback}
     return make_plan(
         stack,
         config,

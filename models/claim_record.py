@@ -53,6 +53,8 @@ class ClaimRecord:
     """When it was first claimed: UTC, ISO 8601 to the second."""
     leaving: bool = False
     """Given up by its holder and not gone yet: it still counts against everybody else."""
+    instead_of: str = ""
+    """For a fallback: the name of its holder's claim whose place it takes."""
 
     @classmethod
     def of(cls, values: Mapping[str, Any], at: str = "claim") -> ClaimRecord:
@@ -90,20 +92,23 @@ class ClaimRecord:
         held = f"{self.model} on {self.instance}" if self.model else ""
         words = f"{self.owner}: {'+'.join(self.roles)}" if self.roles else self.owner
         words += f" ({held})" if held else ""
+        words += ", the fallback" if self.instead_of else ""
         words += f" since {self.since}" if self.since else ""
         return words + (", about to leave" if self.leaving else "")
 
     def claims(self, host: str) -> tuple[Claim, ...]:
         """As the overlap rule takes them."""
+        said = self.said()
         return tuple(
-            Claim(host, gpu.uuid, self.name, self.said(), gpu.mib, self.shared) for gpu in self.gpus
+            Claim(host, gpu.uuid, self.name, said, gpu.mib, self.shared, self.instead_of)
+            for gpu in self.gpus
         )
 
 
 _TYPES: dict[str, type] = {
     "name": str, "owner": str, "stack": str, "demo": str, "model": str, "entry": str,
     "engine": str, "instance": str, "control_key_file": str, "since": str, "http_port": int,
-    "shared": bool, "leaving": bool,
+    "shared": bool, "leaving": bool, "instead_of": str,
 }  # fmt: skip
 _WORDS = {str: "text", int: "whole number", bool: "`true` or `false`"}
 

@@ -68,7 +68,9 @@ def grant(
     )
     conflicting = []
     for record in leaving:
-        beside = [claim for claim in record.claims(host) if claim.gpu in gpus]
+        # A fallback that leaves has no place of its own any more: what it was instead of may load.
+        alone = replace(record, instead_of="")
+        beside = [claim for claim in alone.claims(host) if claim.gpu in gpus]
         if _fit(kept, beside, rooms):
             kept += beside
         else:
@@ -89,6 +91,7 @@ def _see_that_it_is_whole(
     rooms: Mapping[tuple[str, str], Room],
     host: str,
 ) -> None:
+    firsts = {record.name for record in asked if not record.instead_of}
     for number, record in enumerate(asked):
         at = f"host {host}, claims[{number}]"
         if record.owner != holder:
@@ -103,6 +106,13 @@ def _see_that_it_is_whole(
                 f"{record.name} is there twice",
                 consequence=UNTOUCHED,
                 fix="give each claim a name of its own.",
+                at=at,
+            )
+        if record.instead_of and record.instead_of not in firsts:
+            raise Refusal(
+                f"{record.name} is claimed instead of {record.instead_of}, which is not claimed",
+                consequence=UNTOUCHED,
+                fix="claim both at once, for the same holder; a fallback has none of its own.",
                 at=at,
             )
         for gpu in record.gpus:

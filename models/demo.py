@@ -10,6 +10,17 @@ from models.engine import Engine
 from models.scalars import Declared, InstanceName, ModelName, Name, Port
 
 
+class Fallback(Declared):
+    """What serves a role where its own model fails to load, or fails its canary."""
+
+    model: ModelName
+    """A model of the catalog."""
+    instance: InstanceName | None = None
+    """The instance that holds it then. Unset: the role's own."""
+    engine: Engine | None = None
+    """What serves it: one that Triton loads on demand. Unset: what the catalog says."""
+
+
 class Role(Declared):
     """A name that clients call, and the model on an instance that answers to it."""
 
@@ -23,6 +34,9 @@ class Role(Declared):
     port: Port | None = None
     """Port of its own server on the host's loopback, for an engine with one model for life. Unset:
     200 above the instance's `http_port`."""
+    fallback: Fallback | None = None
+    """What serves where this model fails. Its memory is claimed with the role's from the beginning,
+    on the same GPUs or on others. Roles that share one load name the same."""
 
 
 class Demo(Declared):

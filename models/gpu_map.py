@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from models.host import Host
 from models.inventory import Inventory
 from models.judged import Judged
-from models.overlap import Claim, Room, overlaps
+from models.overlap import Claim, Room, overlaps, taken_mib
 
 PLANNED, LEDGER, FOREIGN = "this plan", "ledger", "not Berth's"
 OVERLAP = "<== OVERLAP"
@@ -71,6 +71,7 @@ def gpu_map(mapped: Mapped) -> str:
         for each in overlaps([*mapped.planned, *mapped.ledger], mapped.rooms)
     }
     holders = _holders(mapped)
+    taken = _taken(mapped)
     places = set(mapped.rooms) | set(holders)
     blocks = []
     for host in sorted({host for host, _ in places}):
@@ -83,7 +84,7 @@ def gpu_map(mapped: Mapped) -> str:
         for gpu in gpus:
             if gpu in empty and len(empty) > _MOST:
                 continue
-            lines.append(_gpu(mapped, host, gpu, holders, (host, gpu) in clashing))
+            lines.append(_gpu(mapped, host, gpu, taken[host, gpu], (host, gpu) in clashing))
             lines += [
                 f"    {line.mib:>7}  {line.kind:<{len(FOREIGN)}}  {line.who}"
                 for line in holders.get((host, gpu), ())
@@ -107,6 +108,19 @@ def _holders(mapped: Mapped) -> dict[tuple[str, str], list[_Line]]:
     return dict(found)
 
 
+def _taken(mapped: Mapped) -> dict[tuple[str, str], int]:
+    """Of each GPU, in MiB; a model and its fallback take it once."""
+    claims: dict[tuple[str, str], list[Claim]] = defaultdict(list)
+    for claim in (*mapped.planned, *mapped.ledger):
+        claims[claim.host, claim.gpu].append(claim)
+    taken: dict[tuple[str, str], int] = defaultdict(int)
+    for place, there in claims.items():
+        taken[place] = taken_mib(there)
+    for place, room in mapped.rooms.items():
+        taken[place] += room.mib - room.left_mib
+    return taken
+
+
 def _ordered(claims: Iterable[Claim]) -> list[Claim]:
     """Each once: the overlap rule counts a claim that is given twice once."""
     return sorted(set(claims))
@@ -126,11 +140,10 @@ def _gpu(
     mapped: Mapped,
     host: str,
     gpu: str,
-    holders: Mapping[tuple[str, str], list[_Line]],
+    taken: int,
     clashes: bool,
 ) -> str:
     room = mapped.rooms.get((host, gpu))
-    taken = sum(line.mib for line in holders.get((host, gpu), ()))
     name = f"  GPU {room.index if room else '?':<3} {gpu[:_SHORT]}"
     if room is None:
         return f"{name}  size not known, {taken} taken" + (f"  {OVERLAP}" if clashes else "")

@@ -159,6 +159,8 @@ class JudgedModel:
     """None: nobody has read them."""
     engine: str = "triton-vllm"
     """What serves it: a name of `models.engine`."""
+    instead_of: str = ""
+    """For a fallback: the claim's name of the model whose place it takes."""
 
     @property
     def file(self) -> str:
@@ -168,7 +170,8 @@ class JudgedModel:
     @property
     def at(self) -> str:
         """Where it is asked for."""
-        return f"berth:demo.roles.{self.roles[0]}" if self.roles else self.file
+        below = ".fallback" if self.instead_of else ""
+        return f"berth:demo.roles.{self.roles[0]}{below}" if self.roles else self.file
 
     @property
     def weights_name(self) -> str:

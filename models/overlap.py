@@ -6,6 +6,9 @@ would take. So that the host can ask it too, this file needs nothing but Python 
 Two engines on one GPU do not share by themselves: each takes its share of the whole card at start
 (vLLM, `request_memory`), so the second ends in CUDA's out-of-memory. They may stand side by side
 only where each was told beforehand how much it may take, and that fits.
+
+A fallback's claim is instead of another's: only one of the two is ever loaded. So on a GPU the
+larger of them counts, and they do not exclude each other; everybody else meets both.
 """
 
 from __future__ import annotations
@@ -32,6 +35,21 @@ class Claim:
     """Memory, in MiB: what its engine is told to take."""
     shared: bool = False
     """Whether it may stand beside others: `mib` is then a budget that its engine keeps to."""
+    instead_of: str = ""
+    """Name of the claim that it is an alternative to: they are never both loaded."""
+
+    @property
+    def place(self) -> str:
+        """What it has in common with its alternatives: the name of the claim of the first."""
+        return self.instead_of or self.name
+
+
+def taken_mib(claims: Iterable[Claim]) -> int:
+    """What claims of one GPU come to, in MiB: of alternatives the largest counts."""
+    places: dict[str, dict[str, int]] = defaultdict(lambda: defaultdict(int))
+    for claim in set(claims):
+        places[claim.place][claim.name] += claim.mib
+    return sum(max(alternatives.values()) for alternatives in places.values())
 
 
 @dataclass(frozen=True, order=True)
@@ -72,12 +90,13 @@ class Overlap:
     @property
     def exclusive(self) -> bool:
         """Whether it is about a model that must be alone, rather than about too little memory."""
-        return len(self.claims) > 1 and not all(claim.shared for claim in self.claims)
+        places = {claim.place for claim in self.claims}
+        return len(places) > 1 and not all(claim.shared for claim in self.claims)
 
     @property
     def mib(self) -> int:
-        """The sum of the claims, in MiB."""
-        return sum(claim.mib for claim in self.claims)
+        """What the claims come to, in MiB."""
+        return taken_mib(self.claims)
 
     def refusal(self, ways_out: Sequence[str] = ()) -> Refusal:
         """Both owners, the GPU, the memory, and how to get out of it.
@@ -121,7 +140,8 @@ def overlaps(
 ) -> list[Overlap]:
     """Every GPU that cannot carry its claims, in a stable order.
 
-    A GPU is one model's, unless every model on it is shared and their budgets fit. A GPU that is
+    A GPU is one model's, unless every model on it is shared and their budgets fit; a model and
+    its fallback are one here, as large as the larger of them. A GPU that is
     not in `rooms` is judged by the first half only.
 
     Args:
@@ -134,9 +154,9 @@ def overlaps(
     found = []
     for (host, gpu), held in holders.items():
         room = (rooms or {}).get((host, gpu))
-        names = {claim.name for claim in held}
-        alone = len(names) == 1 or all(claim.shared for claim in held)
-        fits = room is None or sum(claim.mib for claim in held) <= room.left_mib
+        places = {claim.place for claim in held}
+        alone = len(places) == 1 or all(claim.shared for claim in held)
+        fits = room is None or taken_mib(held) <= room.left_mib
         if not (alone and fits):
             found.append(Overlap(host, gpu, tuple(sorted(held)), room))
     return sorted(found, key=lambda overlap: (overlap.host, overlap.gpu))

@@ -102,6 +102,8 @@ class Placement:
     engine: Engine = "triton-vllm"
     server: PlannedServer | None = None
     """Set for an engine that holds one model for life."""
+    instead_of: str = ""
+    """For a fallback: the claim's name of the load whose place it takes on the day it fails."""
 
     @property
     def served_by(self) -> str:
@@ -139,6 +141,7 @@ class Placement:
     def claims(self) -> tuple[Claim, ...]:
         """What it takes of each of its GPUs: the share that its engine is told to take, or all."""
         owner = f"{self.owner}: {'+'.join(self.roles)} ({self.model} on {self.served_by})"
+        owner += ", the fallback" if self.instead_of else ""
         return tuple(
             Claim(
                 host=self.instance.host_name,
@@ -147,6 +150,7 @@ class Placement:
                 owner=owner,
                 mib=self._mib_of(gpu),
                 shared=self.catalog.shared_mib is not None,
+                instead_of=self.instead_of,
             )
             for gpu in self.instance.gpus
         )
@@ -186,6 +190,10 @@ class Plan:
     def placements_on(self, host: str) -> tuple[Placement, ...]:
         """The loads that a host carries."""
         return tuple(load for load in self.placements if load.instance.host_name == host)
+
+    def fallback_of(self, placement: Placement) -> Placement | None:
+        """What serves a load's roles where it fails itself."""
+        return next((p for p in self.placements if p.instead_of == placement.claim_name), None)
 
     @property
     def rooms(self) -> dict[tuple[str, str], Room]:

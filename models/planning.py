@@ -9,6 +9,7 @@ from collections.abc import Iterable, Mapping
 
 from models.catalog import CatalogModel
 from models.engine import Engine
+from models.fallback import planned_fallback, same_load_twice
 from models.finding import UNTOUCHED
 from models.host import Host
 from models.plan import Placement, Plan, PlannedInstance
@@ -77,6 +78,12 @@ def make_plan(
             )
             placements.append(placement)
             roles |= dict.fromkeys(names, placement)
+            fallback, problems = planned_fallback(
+                placement, config.demo.roles, base, catalog, known_models, instances
+            )
+            refusals += problems
+            placements += [fallback] if fallback else []
+        refusals += same_load_twice(placements)
     plan = Plan(
         stack=stack,
         hosts=_hosts_in_use(config, base, roles),

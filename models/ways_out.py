@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from models.catalog import CatalogModel
 from models.memory.asked import Asked
 from models.memory.fit import MemoryPlan, memory_plan
-from models.overlap import Claim, Room, overlaps
+from models.overlap import Claim, Room, overlaps, taken_mib
 from models.plan import Placement, Plan, PlannedInstance
 from models.weights import Weights
 
@@ -150,7 +150,14 @@ class _Trial:
     def fits(self, change: Change) -> bool:
         """Whether the overlap rule and the memory plan both let the changed placement pass."""
         after = change.after
-        kept = [load for load in self._plan.placements if load is not change.before]
+        kept = [
+            # Its fallback stays the one that is instead of it, whatever it is called then.
+            replace(load, instead_of=after.claim_name)
+            if load.instead_of == change.before.claim_name
+            else load
+            for load in self._plan.placements
+            if load is not change.before
+        ]
         # Roles on the same model and instance share one load, so one load has one claim.
         if any(load.claim_name == after.claim_name for load in kept):
             return False
@@ -202,18 +209,19 @@ class _Trial:
         left = []
         for gpu in placement.instance.gpus:
             room = self._around.rooms.get((host, gpu.uuid), Room(gpu.index, gpu.cuda_mib))
-            beside = sum(
-                claim.mib
-                for claim in {*self._around.others, *self._plan.claims}
+            beside = taken_mib(
+                claim
+                for claim in (*self._around.others, *self._plan.claims)
                 if (claim.host, claim.gpu) == (host, gpu.uuid)
-                and claim.name != placement.claim_name
+                and claim.place != (placement.instead_of or placement.claim_name)
             )
             left.append(room.left_mib - beside)
         return min(left)
 
 
 def _roles(placement: Placement) -> str:
-    return " and ".join(f"role {role}" for role in placement.roles)
+    of = "the fallback of " if placement.instead_of else ""
+    return of + " and ".join(f"role {role}" for role in placement.roles)
 
 
 def _instance_of(placement: Placement, instance: PlannedInstance) -> str:

@@ -148,4 +148,5 @@ def model(
         engine_args=arguments(entry.get(ARGS, "{}")) if told is None else told,
         engine=record.engine,
         image=image,
+        instead_of=record.instead_of,
     )

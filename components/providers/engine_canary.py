@@ -1,5 +1,8 @@
 """The canary: what a model has to do before its route opens, whatever engine serves it.
 
+Answer, stream, stop when its client goes, answer again. That it takes no more memory than planned
+is looked at beside (`gpu_memory.beyond_claim`).
+
 A server's own word is not enough: Triton calls a model READY whose process is dead, and
 trtllm-serve's /health of 2025 answers 200 in any case.
 """
@@ -7,26 +10,43 @@ trtllm-serve's /health of 2025 answers 200 in any case.
 from __future__ import annotations
 
 import asyncio
+import time
+from collections.abc import Awaitable, Callable
 
 from engines.failure import EngineError
-from engines.protocol import Delta, Engine, Request, Sampling
+from engines.metrics import Metrics
+from engines.protocol import Delta, Engine, Request, Sampling, Stops
 
 PROMPT = "Say a few words about the sea."
 FEW, MANY = 4, 256
 """Tokens of an answer that is read to its end, and of one that is cut off."""
+STOPS_S = 5.0
+"""How long an engine may go on generating for a client that has gone, in seconds; trtllm-serve
+looks only once a second."""
+LOOK_S = 0.2
+"""Pause between two looks at its metrics: one without a token in it has ended, in seconds."""
+Meter = Callable[[], Awaitable[Metrics]]
 
 
-async def canary(engine: Engine, timeout_s: float) -> str | None:
+async def canary(engine: Engine, timeout_s: float, meter: Meter | None = None) -> str | None:
     """Answer, stream, cancel, answer again; why it fails, or None.
 
     Args:
-        engine: the model.
+        engine: the model; nobody else uses it yet.
         timeout_s: bound on each of the steps, in seconds.
+        meter: its counts, where the engine cannot ask for them itself.
     """
+
+    async def is_cut_off(engine: Engine) -> str | None:
+        why, stops = await _cut_off(engine)
+        if why is None and stops is not Stops.RUNS_ON:
+            why = await _goes_on(meter or engine.metrics)
+        return why
+
     steps = (
         ("it does not answer", _answers),
         ("it does not stream", _streams),
-        ("a stream cannot be cut off", _is_cut_off),
+        ("a stream cannot be cut off", is_cut_off),
         ("it does not answer after a stream was cut off", _answers),
     )
     for what, step in steps:
@@ -56,17 +76,37 @@ async def _streams(engine: Engine) -> str | None:
     return None if "".join(pieces).strip() else "its stream is empty"
 
 
-async def _is_cut_off(engine: Engine) -> str | None:
+async def _cut_off(engine: Engine) -> tuple[str | None, Stops]:
     stream = engine.stream(_asking(MANY))
+    why: str | None = "it ended before its first word"
     try:
         async for event in stream:
             if isinstance(event, Delta) and event.text:
+                why = None
                 break
-        else:
-            return "it ended before its first word"
     finally:
-        await engine.cancel(stream)
-    return None
+        stops = await engine.cancel(stream)
+    return why, stops
+
+
+async def _goes_on(meter: Meter) -> str | None:
+    """Whether it generates for nobody, as far as its metrics tell: requests that run, else tokens
+    that are counted. An engine without either is taken at its word."""
+    give_up = time.monotonic() + STOPS_S
+    before = None
+    while True:
+        try:
+            now = await meter()
+        except EngineError:
+            return None
+        if now.requests_running is None and now.generation_tokens_total in (None, before):
+            return None
+        if now.requests_running == 0:
+            return None
+        if time.monotonic() > give_up:
+            return f"it still generates {STOPS_S:.0f} s later"
+        before = now.generation_tokens_total
+        await asyncio.sleep(LOOK_S)
 
 
 def _asking(tokens: int) -> Request:

@@ -11,6 +11,11 @@ from dataclasses import dataclass
 
 from models.refusal import Refusal
 
+
+class NotServing(Refusal):
+    """A model was tried, does not serve, and left nothing behind: a fallback may take its place."""
+
+
 LONGEST_QUOTE = 600
 """Characters of Triton's reason that are quoted: a vLLM traceback fills screens."""
 
@@ -187,7 +192,7 @@ def load_refused(
     still_held: str = "",
     said_by: str = "Triton",
 ) -> Refusal:
-    """The refusal for a failed load.
+    """The refusal for a failed load; a `NotServing` where nothing is held any more.
 
     Args:
         reason: what Triton's load call answered.
@@ -199,7 +204,8 @@ def load_refused(
     consequence = f"{said_by} says: {_quote(reason)}\n  Nothing of the model is left loaded."
     if still_held:
         consequence = f"{said_by} says: {_quote(reason)}\n  Memory is still held: {still_held}"
-    return Refusal(
+    kind = Refusal if still_held else NotServing
+    return kind(
         f"{model} does not load: {failure.means.format(**names)}",
         consequence=consequence,
         fix=failure.fix.format(**names),

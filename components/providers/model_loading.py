@@ -5,19 +5,28 @@ from __future__ import annotations
 import asyncio
 import time
 
-from components.providers import engine_log, load_failure, triton_refusals
-from components.providers.gpu_memory import Memory, not_freed, read_memory, risen
+from components.providers import day_one, engine_log, load_failure, triton_refusals
+from components.providers.gpu_memory import (
+    IDLE_MIB,
+    OVER_MIB,
+    Memory,
+    beyond_claim,
+    not_freed,
+    read_memory,
+    risen,
+)
 from components.providers.model_server import (
     POLL_S,
     Wanted,
     canary,
     loaded_digest,
+    model_state,
     wait_live,
     wait_settled,
 )
 from components.providers.progress import progress, say
 from components.providers.ssh import Session
-from components.providers.triton_client import NoAnswer, Rejected, TritonClient
+from components.providers.triton_client import ModelState, NoAnswer, Rejected, TritonClient
 from models.refusal import Refusal
 
 AFTER_A_FAILURE_S = 30.0
@@ -37,6 +46,25 @@ class ModelLoading:
         self._wanted = wanted
         self._name = f"{wanted.instance}: "
 
+    async def wait_for_server(self) -> None:
+        """Wait until the server answers.
+
+        Raises:
+            NotServing: nothing listens: its unit has ended, or does not come up.
+            Refusal: it listens and does not answer.
+        """
+        try:
+            async with progress(f"{self._name}waiting for the server"):
+                await wait_live(
+                    self._session, self._triton, self._wanted, self._wanted.load_timeout_s
+                )
+        except Refusal as refusal:
+            if await self._session.listens(self._wanted.http_port):
+                raise
+            raise load_failure.NotServing(
+                refusal.cause, consequence=refusal.consequence, fix=refusal.fix, at=refusal.at
+            ) from refusal
+
     async def ensure(self, *, anew: bool = False) -> str:
         """Have the model loaded as declared, and answering; its digest.
 
@@ -46,14 +74,14 @@ class ModelLoading:
             anew: unload what is loaded even if its digest is the wanted one.
 
         Raises:
-            Refusal: server not up, load failed, no inference succeeds, or memory not back.
+            NotServing: server not up, load or canary failed, or it takes more than its claim.
+            Refusal: something of it is left, or memory is not back.
         """
         wanted = self._wanted
-        async with progress(f"{self._name}waiting for the server"):
-            await wait_live(self._session, self._triton, wanted, wanted.load_timeout_s)
+        await self.wait_for_server()
         # A load on top of one that is under way would leave two copies alive for a while.
         async with progress(f"{self._name}waiting for {wanted.model} to settle"):
-            state = await wait_settled(self._triton, wanted)
+            state = await self._settled()
         if state.state == "READY":
             digest = await loaded_digest(self._triton, wanted.model)
             if digest == wanted.digest and not anew:
@@ -65,6 +93,24 @@ class ModelLoading:
             else:
                 await self.unload()
         return await self._load()
+
+    async def _settled(self) -> ModelState:
+        """Its state once it neither loads nor unloads.
+
+        A model whose process died in an answer stays UNLOADING for ever (`_leave_dead`): where
+        nothing is held on its GPUs, that is what has come of it.
+        """
+        try:
+            return await wait_settled(self._triton, self._wanted, DEAD_S)
+        except Refusal:
+            state = await model_state(self._triton, self._wanted.model)
+            memory = await self._memory()
+            if state.state == "UNLOADING" and memory is not None:
+                used = [memory.used.get(gpu, 0) for gpu in self._wanted.gpus]
+                if max(used) <= min(IDLE_MIB, self._wanted.claim_mib / 2):
+                    say(f"{self._name}{self._wanted.model} is dead: it holds nothing any more")
+                    return ModelState("")
+        return await wait_settled(self._triton, self._wanted)
 
     async def unload(self, failure: str | None = None) -> None:
         """Unload and wait until Triton and the GPUs both say that it is gone.
@@ -138,11 +184,19 @@ class ModelLoading:
             raise triton_refusals.other_configuration(
                 wanted.instance, wanted.model, wanted.digest, digest
             )
-        failure = await self._canary()
+        async with progress(f"{self._name}canary of {wanted.model}"):
+            failure = await day_one.canary_of(self._session, self._triton, wanted)
         if failure is not None:
-            await self._clear(before)
+            held = await self._clear(before, failure)
             raise triton_refusals.does_not_answer(
-                wanted.instance, wanted.unit, wanted.model, failure
+                wanted.instance, wanted.unit, wanted.model, failure, held
+            )
+        now = await self._memory()
+        taken = beyond_claim(before, now, wanted.gpus, wanted.claim_mib) if before and now else []
+        if taken:
+            held = await self._clear(before)
+            raise triton_refusals.takes_too_much(
+                wanted.instance, wanted.model, "; ".join(taken), OVER_MIB, held
             )
         return digest
 
@@ -188,15 +242,22 @@ class ModelLoading:
         except (NoAnswer, Rejected):
             return
 
-    async def _clear(self, before: Memory | None) -> str:
-        """Leave nothing of a failed load behind; who still holds memory, if anybody does."""
+    async def _clear(self, before: Memory | None, failure: str = "") -> str:
+        """Leave nothing of a failed load behind; who still holds memory, if anybody does.
+
+        Args:
+            before: what was in use before the load.
+            failure: what its canary said, if that is what failed.
+        """
         wanted = self._wanted
         give_up = time.monotonic() + AFTER_A_FAILURE_S
+        dead = DEAD in failure
         await self._ask_to_unload()
         try:
-            await wait_settled(self._triton, wanted, AFTER_A_FAILURE_S)
+            await wait_settled(self._triton, wanted, DEAD_S if dead else AFTER_A_FAILURE_S)
         except Refusal as refusal:
-            return refusal.cause
+            if not dead:
+                return refusal.cause
         while before is not None:
             now = await self._memory()
             more = risen(before, now, wanted.gpus, wanted.claim_mib) if now else []

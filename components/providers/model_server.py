@@ -44,6 +44,10 @@ class Wanted:
     load_timeout_s: float
     unload_timeout_s: float
     canary_timeout_s: float
+    engine: str = "triton-vllm"
+    """What computes in the server: a name of `engines.KNOWN`."""
+    metrics_port: int = 0
+    """Of the server's metrics on the host's loopback; 0: not known."""
 
     @classmethod
     def of(cls, props: Mapping[str, Any]) -> Wanted:
@@ -60,6 +64,8 @@ class Wanted:
             load_timeout_s=float(props["load_timeout_s"]),
             unload_timeout_s=float(props["unload_timeout_s"]),
             canary_timeout_s=float(props["canary_timeout_s"]),
+            engine=props.get("engine") or "triton-vllm",
+            metrics_port=int(props.get("metrics_port") or 0),
         )
 
 

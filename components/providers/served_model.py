@@ -8,7 +8,10 @@ from typing import Any
 import pulumi
 from pulumi.dynamic import CreateResult, DiffResult, ReadResult, Resource, UpdateResult
 
+from components.providers import fallback as falling_back
 from components.providers import ledger, served_unit
+from components.providers.fallback import FAILED, READY, SERVES
+from components.providers.load_failure import NotServing
 from components.providers.plain_refusals import BerthProvider, same
 from components.providers.server_answering import Served, await_answers, glance
 from components.providers.ssh import Session
@@ -25,9 +28,12 @@ _OTHERS = (
     "load_timeout_s",
     "unload_timeout_s",
     "canary_timeout_s",
+    "roles",
+    "fallback",
 )
 _INPUTS = (*_REPLACES, *_OTHERS)
-READY = "READY"
+_TRIED = ("claim_mib", "load_timeout_s", "canary_timeout_s")
+"""What makes a model that failed worth another try, beside what makes it another resource."""
 
 
 class ServedModelProvider(BerthProvider):
@@ -37,15 +43,16 @@ class ServedModelProvider(BerthProvider):
         """A definite answer. Another server is another resource."""
         replaces = [key for key in _REPLACES if not same(_olds.get(key), _news.get(key))]
         updates = [key for key in _OTHERS if not same(_olds.get(key), _news.get(key))]
-        settled = _olds.get("state") == READY
         return DiffResult(
-            changes=bool(replaces or updates) or not settled,
+            changes=bool(replaces or updates) or not falling_back.settled(_olds, _news),
             replaces=replaces,
             delete_before_replace=True,
         )
 
     def create(self, props: dict[str, Any]) -> CreateResult:
         """Wait for the server, and see its model through the canary.
+
+        One that has a fallback and does not serve is not refused: it is FAILED, with the reason.
 
         Raises:
             Refusal: its unit ends, or the canary fails; then the unit is stopped, so that it does
@@ -54,10 +61,15 @@ class ServedModelProvider(BerthProvider):
         served = Served.of(props)
 
         async def work(session: Session) -> None:
+            await falling_back.make_room(session, props)
             await await_answers(session, served)
 
-        on_host(props["ssh"], work)
-        return CreateResult(f"{props['host']}:{props['unit']}", _inputs(props) | {"state": READY})
+        state: dict[str, Any] = {**SERVES}
+        try:
+            on_host(props["ssh"], work)
+        except NotServing as refusal:
+            state = falling_back.failed(props, refusal)
+        return CreateResult(f"{props['host']}:{props['unit']}", _inputs(props) | state)
 
     def update(self, _id: str, _olds: dict[str, Any], _news: dict[str, Any]) -> UpdateResult:
         """What replaces nothing is only noted; a server that did not answer is waited for.
@@ -65,9 +77,11 @@ class ServedModelProvider(BerthProvider):
         Raises:
             Refusal: as `create`.
         """
+        if falling_back.stays_failed(_olds, _news, _TRIED):
+            return UpdateResult(_inputs(_news) | falling_back.as_before(_olds))
         if _olds.get("state") != READY:
             return UpdateResult(self.create(_news).outs)
-        return UpdateResult(_inputs(_news) | {"state": READY})
+        return UpdateResult(_inputs(_news) | SERVES)
 
     def read(self, id_: str, props: dict[str, Any]) -> ReadResult:
         """Whether it answers. One whose unit does not run, or that gives no token, is gone.
@@ -75,6 +89,8 @@ class ServedModelProvider(BerthProvider):
         Raises:
             Refusal: the host cannot be reached.
         """
+        if props.get("state") == FAILED:
+            return ReadResult(id_, {**props}, _inputs(props))
         served = Served.of(props)
 
         async def work(session: Session) -> str | None:
@@ -84,17 +100,19 @@ class ServedModelProvider(BerthProvider):
         if state is None:
             return ReadResult("", {})
         inputs = _inputs(props)
-        return ReadResult(id_, inputs | {"state": state}, inputs)
+        return ReadResult(id_, inputs | SERVES | {"state": state}, inputs)
 
     def delete(self, _id: str, _props: dict[str, Any]) -> None:
         """Stop the unit, wait until the memory is back, then release a claim that was moved away.
 
         Raises:
-            Refusal: the host cannot be reached, the unit does not stop, or memory is still held.
+            Refusal: the host cannot be reached, the unit does not stop, memory is still held, or
+                nothing serves in its place.
         """
         served = Served.of(_props)
 
         async def work(session: Session) -> None:
+            await falling_back.keep_the_last(session, _props)
             await served_unit.end(
                 session, served.unit, served.gpus, served.claim_mib, served.unload_timeout_s
             )
@@ -107,7 +125,12 @@ class ServedModel(Resource, module="berth", name="ServedModel"):
     """A model that a server of its own holds."""
 
     state: pulumi.Output[str]
-    """`READY`: it answered, streamed, was cancelled and answered again."""
+    """`READY`: it answered, streamed, was cancelled and answered again. `FAILED`: it did not, and
+    its fallback is to serve."""
+    reason: pulumi.Output[str]
+    """Why it is FAILED."""
+    attempt: pulumi.Output[str]
+    """When it failed: UTC, another one for each try."""
 
     def __init__(
         self,
@@ -129,6 +152,8 @@ class ServedModel(Resource, module="berth", name="ServedModel"):
         load_timeout_s: int,
         unload_timeout_s: int,
         canary_timeout_s: int,
+        roles: Sequence[str] = (),
+        fallback: Mapping[str, Any] | None = None,
         opts: pulumi.ResourceOptions | None = None,
     ) -> None:
         """Declare a served model.
@@ -150,6 +175,8 @@ class ServedModel(Resource, module="berth", name="ServedModel"):
             load_timeout_s: bound on its start, in seconds.
             unload_timeout_s: bound on waiting for its memory once it has stopped, in seconds.
             canary_timeout_s: bound on each answer of the canary, in seconds.
+            roles: the names that clients call it by.
+            fallback: the claim of its fallback, as the ledger has it: then a failure is no error.
         """
         properties = {
             "ssh": ssh,
@@ -168,7 +195,11 @@ class ServedModel(Resource, module="berth", name="ServedModel"):
             "load_timeout_s": load_timeout_s,
             "unload_timeout_s": unload_timeout_s,
             "canary_timeout_s": canary_timeout_s,
+            "roles": sorted(roles),
+            "fallback": fallback,
             "state": None,
+            "reason": None,
+            "attempt": None,
         }
         super().__init__(ServedModelProvider(), name, properties, opts)
 

@@ -11,11 +11,13 @@ from typing import Any
 
 from components.providers import engine_log, served_unit
 from components.providers.engine_canary import canary
+from components.providers.gpu_memory import OVER_MIB, beyond_claim, read_memory
 from components.providers.load_failure import load_refused
 from components.providers.model_server import POLL_S
 from components.providers.progress import progress, say
 from components.providers.ssh import Session
 from components.providers.ssh_tunnel import tunnel
+from components.providers.triton_refusals import takes_too_much
 from engines import engine
 from engines.protocol import Engine, Patience, Upstream
 from models.refusal import Refusal
@@ -62,9 +64,13 @@ async def await_answers(session: Session, served: Served) -> None:
     take its GPUs anew.
 
     Raises:
-        Refusal: it ends, is not up in `load_timeout_s`, or fails the canary.
+        NotServing: it ends, is not up in `load_timeout_s`, fails the canary, or takes more than it
+            has claimed.
+        Refusal: it does not stop then, or its memory is not back.
     """
     begun = await engine_log.cursor(session, served.unit)
+    stopped = not await served_unit.runs(session, served.unit)
+    before = await read_memory(session) if stopped else None
     why = await _started(session, served)
     if why is None:
         async with (
@@ -72,16 +78,16 @@ async def await_answers(session: Session, served: Served) -> None:
             progress(f"{served.unit}: canary"),
         ):
             why = await canary(asked, served.canary_timeout_s)
-    if why is None:
+    now = await read_memory(session) if why is None else None
+    taken = beyond_claim(before, now, served.gpus, served.claim_mib) if now else []
+    if why is None and not taken:
         return
+    if why is None:
+        held = await _ended(session, served)
+        instance = served.unit.removesuffix(".service")
+        raise takes_too_much(instance, served.model, "; ".join(taken), OVER_MIB, held)
     cause = await engine_log.root_cause(session, served.unit, begun)
-    held = ""
-    try:
-        await served_unit.end(
-            session, served.unit, served.gpus, served.claim_mib, served.unload_timeout_s
-        )
-    except Refusal as refusal:
-        held = refusal.cause
+    held = await _ended(session, served)
     raise load_refused(
         f"{why}: {cause}" if cause else why,
         model=served.model,
@@ -91,6 +97,17 @@ async def await_answers(session: Session, served: Served) -> None:
         still_held=held,
         said_by=served.engine,
     )
+
+
+async def _ended(session: Session, served: Served) -> str:
+    """Stop it for good; who still holds its memory, if anybody does."""
+    try:
+        await served_unit.end(
+            session, served.unit, served.gpus, served.claim_mib, served.unload_timeout_s
+        )
+    except Refusal as refusal:
+        return refusal.cause
+    return ""
 
 
 async def glance(session: Session, served: Served) -> str | None:

@@ -48,6 +48,11 @@ class TritonClient:
     def __init__(self, http: httpx.AsyncClient) -> None:
         self._http = http
 
+    @property
+    def http(self) -> httpx.AsyncClient:
+        """What it asks through."""
+        return self._http
+
     async def live(self) -> bool:
         """Whether the server runs. Strict readiness says less: a failed first load makes it 400."""
         try:

@@ -8,7 +8,10 @@ from typing import Any
 import pulumi
 from pulumi.dynamic import CreateResult, DiffResult, ReadResult, Resource, UpdateResult
 
+from components.providers import fallback as falling_back
 from components.providers import ledger
+from components.providers.fallback import ALWAYS, FAILED, READY, SERVES, STANDBY, STANDS_BY
+from components.providers.load_failure import NotServing
 from components.providers.model_loading import ModelLoading
 from components.providers.model_reading import Seen, remove, see
 from components.providers.model_server import Wanted, server
@@ -30,9 +33,14 @@ _OTHERS = (
     "load_timeout_s",
     "unload_timeout_s",
     "canary_timeout_s",
+    "engine",
+    "metrics_port",
+    *falling_back.INPUTS,
 )
 _INPUTS = (*_REPLACES, *_RELOADS, *_OTHERS)
-READY = "READY"
+_TRIED = (*_RELOADS, "claim_mib", "engine", "load_timeout_s", "canary_timeout_s")
+"""What makes a model that failed worth another try."""
+_NOT_LOADED = {"loaded_digest": ""}
 
 
 class TritonModelProvider(BerthProvider):
@@ -42,18 +50,21 @@ class TritonModelProvider(BerthProvider):
         """A definite answer. Another place replaces the model, deleting first: never two copies."""
         replaces = [key for key in _REPLACES if not same(_olds.get(key), _news.get(key))]
         updates = [key for key in (*_RELOADS, *_OTHERS) if not same(_olds.get(key), _news.get(key))]
-        settled = _olds.get("state") == READY
         return DiffResult(
-            changes=bool(replaces or updates) or not settled,
+            changes=bool(replaces or updates) or not falling_back.settled(_olds, _news),
             replaces=replaces,
             delete_before_replace=True,
         )
 
     def create(self, props: dict[str, Any]) -> CreateResult:
-        """Have the model loaded and answering; what is so already is left as it is.
+        """Have the model loaded and seen through the canary; what is so already is left as it is.
+
+        A fallback that is not needed is not loaded. A model that has one and does not serve is not
+        refused: it is FAILED, with the reason.
 
         Raises:
-            Refusal: host or server not up, load failed, or no inference succeeds.
+            Refusal: host not reachable, or the model does not serve and has no fallback, or
+                something of it is left.
         """
         return CreateResult(f"{props['host']}:{props['instance']}/{props['model']}", _ensure(props))
 
@@ -63,10 +74,17 @@ class TritonModelProvider(BerthProvider):
         Raises:
             Refusal: as `create`, or the old one's memory does not come back.
         """
+        if falling_back.stands_by(_news):
+            if _olds.get("state") != STANDBY:
+                _unload(_news)
+            return UpdateResult(_inputs(_news) | STANDS_BY | _NOT_LOADED)
+        if falling_back.stays_failed(_olds, _news, _TRIED):
+            return UpdateResult(_inputs(_news) | falling_back.as_before(_olds) | _NOT_LOADED)
         anew = not all(same(_olds.get(key), _news.get(key)) for key in _RELOADS)
         # Unloaded before by its claim, perhaps, to make room for another (ClaimsProvider).
         smaller = _news["claim_mib"] < _olds["claim_mib"]
-        if anew or smaller or _olds.get("state") != READY:
+        called = not same(_olds.get("wanted", ALWAYS), _news.get("wanted", ALWAYS))
+        if anew or smaller or called or _olds.get("state") != READY:
             return UpdateResult(_ensure(_news, anew=anew))
         return UpdateResult(_inputs(_news) | _loaded(str(_olds["loaded_digest"])))
 
@@ -80,18 +98,23 @@ class TritonModelProvider(BerthProvider):
             Refusal: the host cannot be reached, or the control key is not accepted.
         """
         wanted = Wanted.of(props)
+        inputs = _inputs(props)
+        if props.get("state") == FAILED:
+            return ReadResult(id_, {**props}, inputs)
 
         async def work(session: Session) -> Seen | None:
             return await see(session, wanted)
 
         seen = on_host(props["ssh"], work)
+        if seen is None and props.get("state") == STANDBY:
+            return ReadResult(id_, {**props}, inputs)
         if seen is None:
             return ReadResult("", {})
-        inputs = _inputs(props)
         if seen.digest is not None:
             inputs["config_digest"] = seen.digest
         digest = inputs["config_digest"]
-        return ReadResult(id_, inputs | {"state": seen.state, "loaded_digest": digest}, inputs)
+        held = SERVES | {"state": seen.state, "loaded_digest": digest}
+        return ReadResult(id_, inputs | held, inputs)
 
     def delete(self, _id: str, _props: dict[str, Any]) -> None:
         """Unload, and wait until the GPUs' memory is back; no server holds no model.
@@ -99,16 +122,19 @@ class TritonModelProvider(BerthProvider):
         The claim of a model that was moved away is then released, so that others may have the GPUs.
 
         Raises:
-            Refusal: host not reachable, still unloading, or memory still held.
+            Refusal: host not reachable, still unloading, memory still held, or nothing serves in
+                its place.
         """
-        wanted = Wanted.of(_props)
 
         async def work(session: Session) -> None:
-            await remove(session, wanted)
             if "claim_name" in _props:  # A state of before there were claims has none.
+                await falling_back.keep_the_last(session, _props)
+            if _props.get("state") != FAILED:  # That left nothing behind.
+                await remove(session, Wanted.of(_props))
+            if "claim_name" in _props:
                 await ledger.release_leaving(session, _props["holder"], _props["claim_name"])
 
-        with server_turn(_server(_props), f"{wanted.instance}: unloading {wanted.model}"):
+        with server_turn(_server(_props), _doing(_props, "unloading")):
             on_host(_props["ssh"], work)
 
 
@@ -116,7 +142,12 @@ class TritonModel(Resource, module="berth", name="TritonModel"):
     """A model that a Triton server holds in EXPLICIT mode."""
 
     state: pulumi.Output[str]
-    """`READY`: loaded as declared, and a canary inference succeeded."""
+    """`READY`: loaded as declared, and seen through the canary. `FAILED`: it was not, and its
+    fallback is to serve. `STANDBY`: a fallback that is not needed."""
+    reason: pulumi.Output[str]
+    """Why it is FAILED."""
+    attempt: pulumi.Output[str]
+    """When it failed: UTC, another one for each try."""
     loaded_digest: pulumi.Output[str]
     """`berth_digest` of the configuration that the server holds."""
 
@@ -142,6 +173,11 @@ class TritonModel(Resource, module="berth", name="TritonModel"):
         load_timeout_s: int,
         unload_timeout_s: int,
         canary_timeout_s: int = 60,
+        engine: str = "triton-vllm",
+        metrics_port: int = 0,
+        roles: Sequence[str] = (),
+        fallback: Mapping[str, Any] | None = None,
+        wanted: pulumi.Input[str] = ALWAYS,
         opts: pulumi.ResourceOptions | None = None,
     ) -> None:
         """Declare a loaded model.
@@ -164,7 +200,13 @@ class TritonModel(Resource, module="berth", name="TritonModel"):
             claim_name: its claim's name in the host's ledger.
             load_timeout_s: bound on the load, and on waiting for the server, in seconds.
             unload_timeout_s: bound on an unload, until memory is back, in seconds.
-            canary_timeout_s: bound on the first answer, in seconds.
+            canary_timeout_s: bound on each answer of the canary, in seconds.
+            engine: what computes in the server: a name of `engines.KNOWN`.
+            metrics_port: of the server's metrics on the host's loopback; 0: not known.
+            roles: the names that clients call it by.
+            fallback: the claim of its fallback, as the ledger has it: then a failure is no error.
+            wanted: for a fallback: the failed attempt of the model that it replaces, empty while
+                that one serves; `always` for every other model.
         """
         properties = {
             "ssh": ssh,
@@ -185,7 +227,14 @@ class TritonModel(Resource, module="berth", name="TritonModel"):
             "load_timeout_s": load_timeout_s,
             "unload_timeout_s": unload_timeout_s,
             "canary_timeout_s": canary_timeout_s,
+            "engine": engine,
+            "metrics_port": metrics_port,
+            "roles": sorted(roles),
+            "fallback": fallback,
+            "wanted": wanted,
             "state": None,
+            "reason": None,
+            "attempt": None,
             "loaded_digest": None,
         }
         super().__init__(TritonModelProvider(), name, properties, opts)
@@ -193,13 +242,34 @@ class TritonModel(Resource, module="berth", name="TritonModel"):
 
 def _ensure(props: Mapping[str, Any], *, anew: bool = False) -> dict[str, Any]:
     wanted = Wanted.of(props)
+    if falling_back.stands_by(props):
+        return _inputs(props) | STANDS_BY | _NOT_LOADED
 
     async def work(session: Session) -> str:
         async with server(session, wanted) as triton:
-            return await ModelLoading(session, triton, wanted).ensure(anew=anew)
+            loading = ModelLoading(session, triton, wanted)
+            if props.get("fallback"):
+                await loading.wait_for_server()
+                await falling_back.make_room(session, props)
+            return await loading.ensure(anew=anew)
 
-    with server_turn(_server(props), f"{wanted.instance}: loading {wanted.model}"):
-        return _inputs(props) | _loaded(on_host(props["ssh"], work))
+    try:
+        with server_turn(_server(props), _doing(props, "loading")):
+            return _inputs(props) | _loaded(on_host(props["ssh"], work))
+    except NotServing as refusal:
+        return _inputs(props) | falling_back.failed(props, refusal) | _NOT_LOADED
+
+
+def _unload(props: Mapping[str, Any]) -> None:
+    async def work(session: Session) -> None:
+        await remove(session, Wanted.of(props))
+
+    with server_turn(_server(props), _doing(props, "unloading")):
+        on_host(props["ssh"], work)
+
+
+def _doing(props: Mapping[str, Any], what: str) -> str:
+    return f"{props['instance']}: {what} {props['model']}"
 
 
 def _server(props: Mapping[str, Any]) -> tuple[str, int, int]:
@@ -212,4 +282,4 @@ def _inputs(props: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _loaded(digest: str) -> dict[str, Any]:
-    return {"state": READY, "loaded_digest": digest}
+    return SERVES | {"loaded_digest": digest}

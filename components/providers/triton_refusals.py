@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from components.providers.load_failure import NotServing
 from models.refusal import Refusal
 
 CANARY = "a canary inference"
@@ -93,13 +94,33 @@ def load_too_slow(instance: str, unit: str, model: str, seconds: float) -> Refus
     )
 
 
-def does_not_answer(instance: str, unit: str, model: str, why: str) -> Refusal:
-    """The model is loaded, and no inference succeeds."""
-    return Refusal(
+def does_not_answer(
+    instance: str, unit: str, model: str, why: str, still_held: str = ""
+) -> Refusal:
+    """The model is loaded, and no inference succeeds; still_held: who holds memory after it."""
+    kind = Refusal if still_held else NotServing
+    held = f" Memory is still held: {still_held}" if still_held else ""
+    return kind(
         f"{model} is loaded, but {CANARY} fails: {why}",
-        consequence="It was unloaded again: nobody would have got an answer from it.",
+        consequence=f"It was unloaded again: nobody would have got an answer from it.{held}",
         fix=f"`journalctl -u {unit}` on the host says why; `systemctl restart {unit}`, then run "
         "the same again",
+        at=instance,
+    )
+
+
+def takes_too_much(
+    instance: str, model: str, taken: str, allowed_mib: int, still_held: str = ""
+) -> Refusal:
+    """The model serves, on memory that it has not claimed (allowed_mib: beyond its claim)."""
+    kind = Refusal if still_held else NotServing
+    held = f" Memory is still held: {still_held}" if still_held else ""
+    return kind(
+        f"{model} takes more memory than it has claimed: {taken}",
+        consequence=f"More than {allowed_mib} MiB too much would be missing to whoever else was "
+        f"promised it, so it was ended again.{held}",
+        fix="lower the catalog entry's `gpu_memory_utilization`, or raise its `shared_mib` to what "
+        "it takes",
         at=instance,
     )
 

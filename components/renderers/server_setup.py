@@ -37,20 +37,28 @@ reload=yes
 {RELOAD}"""
 
 
-def start(placement: Placement) -> str:
+def start(placement: Placement, *, has_fallback: bool = False) -> str:
     """The unit's environment, then the unit enabled and running; reads what `preamble` sets.
 
     The gate is asked first, so that its words are told and no server is stopped in vain.
+
+    Args:
+        has_fallback: then it is started later, by its model's resource: the fallback may have the
+            GPUs, and has to leave them first.
     """
     planned = server_container.planned(placement)
     label = f"label=berth.instance={planned.name}"
-    return f"""\
+    ready = f"""\
 printf '%s' "$ENVIRONMENT" > {planned.environment_file}.new
 mv -f {planned.environment_file}.new {planned.environment_file}
 for c in $(docker ps -aq --no-trunc --filter {label}); do
   [ "$c" = "$CONTAINER_ID" ] || docker rm -f "$c" >/dev/null
 done
-systemctl enable --quiet {planned.unit}
+"""
+    if has_fallback:
+        return ready
+    return f"""\
+{ready}systemctl enable --quiet {planned.unit}
 systemctl reset-failed {planned.unit} 2>/dev/null || true
 {berth_host.PATH} gate {planned.name}
 systemctl restart {planned.unit} || {{

@@ -3,18 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 import pulumi
 import pulumi_docker as docker
 
+from components.providers import ledger
 from components.providers.claims import Claims
+from components.providers.fallback import ALWAYS
 from components.providers.repository_entry import RepositoryEntry
+from components.providers.served_model import ServedModel
 from components.providers.triton_model import TritonModel
 from components.renderers import entry
 from components.renderers.host_guard import host_stack
 from components.resources.access import HostAccess
 from components.resources.instance import TritonInstance
 from components.resources.model_server import CANARY_TIMEOUT_S, ModelServer
+from models.answering import Answering, answering
 from models.claim_record import ClaimedGpu, ClaimRecord
 from models.engine import TRAITS
 from models.plan import Placement, Plan
@@ -25,6 +30,8 @@ class Demo(pulumi.ComponentResource):
 
     states: Mapping[str, pulumi.Output[str]]
     """Placement's name → the model's state."""
+    serving: Mapping[str, pulumi.Output[Answering]]
+    """Role → what really answers to it, known once all that was to be loaded is."""
 
     def __init__(
         self,
@@ -44,14 +51,35 @@ class Demo(pulumi.ComponentResource):
             for host in plan.hosts
             if (placements := plan.placements_on(host))
         }
-        states = {}
-        for placement in plan.placements:
+        self._models: dict[str, TritonModel | ServedModel] = {}
+        """Claim's name → the model; a fallback is declared after what it is instead of."""
+        for placement in sorted(plan.placements, key=lambda each: bool(each.instead_of)):
             if placement.server:
-                states[placement.name] = self._server(placement).state
+                self._models[placement.claim_name] = self._server(placement).model
             else:
-                states[placement.name] = self._model(placement, self._entry(placement)).state
+                model = self._model(placement, self._entry(placement))
+                self._models[placement.claim_name] = model
+        states = {each.name: self._models[each.claim_name].state for each in plan.placements}
         self.states = states
+        self.serving = {role: self._serving(first) for role, first in plan.roles.items()}
         self.register_outputs({"states": dict(states)})
+
+    def _serving(self, first: Placement) -> pulumi.Output[Answering]:
+        fallback = self._plan.fallback_of(first)
+        model = self._models[first.claim_name]
+        instead = self._models[fallback.claim_name].state if fallback else ""
+        known = pulumi.Output.all(model.state, model.reason, instead)
+        return known.apply(lambda it: answering(first, fallback, it[0], it[1] or "", it[2]))
+
+    def _fallback_claim(self, placement: Placement) -> Mapping[str, Any] | None:
+        fallback = self._plan.fallback_of(placement)
+        return ledger.declared(claim_record(fallback)) if fallback else None
+
+    def _wanted(self, placement: Placement) -> pulumi.Input[str]:
+        """A fallback is needed since the last attempt at what it is instead of."""
+        if not placement.instead_of:
+            return ALWAYS
+        return self._models[placement.instead_of].attempt
 
     def _claimed(self, host: str, placements: Sequence[Placement]) -> Claims:
         """All that the demo's models take of a host's GPUs; without it, nothing is written there.
@@ -102,6 +130,7 @@ class Demo(pulumi.ComponentResource):
             self._plan.stack,
             host_stack(self._plan.on_stack),
             [*needed, *([served_by.setup] if served_by else [])],
+            self._fallback_claim(placement),
             pulumi.ResourceOptions(parent=self),
         )
 
@@ -138,6 +167,11 @@ class Demo(pulumi.ComponentResource):
             load_timeout_s=placement.catalog.load_timeout_s,
             unload_timeout_s=placement.catalog.unload_timeout_s,
             canary_timeout_s=CANARY_TIMEOUT_S,
+            engine=placement.engine,
+            metrics_port=planned.declared.metrics_port,
+            roles=placement.roles,
+            fallback=self._fallback_claim(placement),
+            wanted=self._wanted(placement),
             opts=pulumi.ResourceOptions(
                 parent=self,
                 depends_on=[
@@ -166,4 +200,5 @@ def claim_record(placement: Placement) -> ClaimRecord:
         control_key_file="" if placement.server else instance.control_key_file,
         gpus=tuple(ClaimedGpu(claim.gpu, claim.mib) for claim in placement.claims),
         shared=any(claim.shared for claim in placement.claims),
+        instead_of=placement.instead_of,
     )

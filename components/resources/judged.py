@@ -195,6 +195,7 @@ def _model(placement: Placement, inventory: Inventory | None) -> JudgedModel:
         config_pbtxt=files.get("config.pbtxt", "") if TRAITS[placement.engine].entry else "",
         engine_args=entry.engine_args(placement),
         engine=placement.engine,
+        instead_of=record.instead_of,
         image=placement.server.image if placement.server else placement.instance.declared.image,
         weights=inventory.weights.get(placement.catalog.weights) if inventory else None,
     )

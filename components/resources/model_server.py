@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import pulumi
@@ -22,8 +22,8 @@ CANARY_TIMEOUT_S = 60
 class ModelServer(pulumi.ComponentResource):
     """One server process, pinned to an instance's GPUs, under a unit named after its role."""
 
-    state: pulumi.Output[str]
-    """The model's state."""
+    model: ServedModel
+    """What it holds."""
 
     def __init__(
         self,
@@ -33,6 +33,7 @@ class ModelServer(pulumi.ComponentResource):
         stack: str,
         host_stack: str,
         needs: Sequence[pulumi.Resource],
+        fallback: Mapping[str, Any] | None = None,
         opts: pulumi.ResourceOptions | None = None,
     ) -> None:
         """Declare a server.
@@ -44,11 +45,13 @@ class ModelServer(pulumi.ComponentResource):
             stack: this stack's name.
             host_stack: `project/stack` that set the host up.
             needs: what has to be there before it starts: its claim above all.
+            fallback: the claim of what serves where it does not, as the ledger has it.
         """
         planned = server_container.planned(placement)
         super().__init__("berth:demo:ModelServer", planned.name, None, opts)
         self._placement = placement
         self._needs = list(needs)
+        self._fallback = fallback
         self._planned = planned
         image = docker.RemoteImage(
             f"{placement.instance.host_name}/{planned.name}",
@@ -58,12 +61,12 @@ class ModelServer(pulumi.ComponentResource):
         )
         made = self._container(image, provider, stack)
         started = self._started(made, self._installed(access), access, host_stack)
-        self.state = self._model(made, started, access).state
+        self.model = self._model(made, started, access)
         self.register_outputs(
             {
                 "host": placement.instance.host_name,
                 "gpus": [gpu.uuid for gpu in placement.instance.gpus],
-                "state": self.state,
+                "state": self.model.state,
             }
         )
 
@@ -150,7 +153,7 @@ class ModelServer(pulumi.ComponentResource):
         script = pulumi.Output.all(made.name, made.id).apply(
             lambda known: (
                 server_setup.preamble(placement, known[0], known[1], host_stack)
-                + server_setup.start(placement)
+                + server_setup.start(placement, has_fallback=self._fallback is not None)
             )
         )
         return Command(
@@ -188,5 +191,7 @@ class ModelServer(pulumi.ComponentResource):
             load_timeout_s=catalog.load_timeout_s,
             unload_timeout_s=catalog.unload_timeout_s,
             canary_timeout_s=CANARY_TIMEOUT_S,
+            roles=placement.roles,
+            fallback=self._fallback,
             opts=self._child(started),
         )

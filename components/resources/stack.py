@@ -16,6 +16,7 @@ from components.resources.host_guard import HostGuard
 from components.resources.host_setup import HostSetup
 from components.resources.instance import TritonInstance
 from components.resources.unseen_keys import let_keys_be
+from models.answering import Answering, stand_in
 from models.host import Host
 from models.instance import LOOPBACK
 from models.plan import Placement, Plan
@@ -56,11 +57,13 @@ def compose(plan: Plan, project: Path, *, asked: bool = True) -> dict[str, objec
             everything = [*made, demo] if demo else made
             HostGuard(name, reached, host_stack(plan.stack), everything)
     states = demo.states if demo else {}
+    if demo:
+        _tell_who_stands_in(plan, demo)
     return {
         "instances": _instance_outputs(plan, instances),
         "gateway": _gateway_outputs(plan, gateways),
         "models": _model_outputs(plan, states),
-        "roles": _role_outputs(plan, states),
+        "roles": _role_outputs(plan, states, demo),
     }
 
 
@@ -118,11 +121,41 @@ def _model_outputs(plan: Plan, states: Mapping[str, pulumi.Output[str]]) -> dict
     }
 
 
-def _role_outputs(plan: Plan, states: Mapping[str, pulumi.Output[str]]) -> dict[str, object]:
+def _role_outputs(
+    plan: Plan, states: Mapping[str, pulumi.Output[str]], demo: Demo | None
+) -> dict[str, object]:
     return {
-        role: _served(placement, states) | {"demo": plan.demo}
+        role: _served(placement, states)
+        | {"demo": plan.demo}
+        | (_answering(plan, placement, demo.serving[role]) if demo else {})
         for role, placement in plan.roles.items()
     }
+
+
+def _answering(
+    plan: Plan, placement: Placement, known: pulumi.Output[Answering]
+) -> dict[str, object]:
+    """Which model answers, what is declared to stand in, and why it does if it does."""
+    fallback = plan.fallback_of(placement)
+    return {
+        "serving": known.apply(lambda it: it["model"] if it["state"] == "serving" else ""),
+        "fallback": fallback.model if fallback else "",
+        "reason": known.apply(lambda it: it["reason"]),
+    }
+
+
+def _tell_who_stands_in(plan: Plan, demo: Demo) -> None:
+    """A warning for each role that its fallback serves, in previews too."""
+
+    def warn(role: str, placement: Placement) -> None:
+        def tell(known: Answering) -> None:
+            if line := stand_in(role, placement, known):
+                pulumi.log.warn(line)
+
+        demo.serving[role].apply(tell)
+
+    for role, placement in plan.roles.items():
+        warn(role, placement)
 
 
 def _served(placement: Placement, states: Mapping[str, pulumi.Output[str]]) -> dict[str, object]:

@@ -23,6 +23,8 @@ def findings(judged: Judged) -> list[Finding]:
 def _roles(judged: Judged) -> list[Finding]:
     holders: dict[tuple[str, str], list[JudgedModel]] = defaultdict(list)
     for model in judged.models:
+        if model.instead_of:
+            continue  # The role is its first model's; this one answers under no name of its own.
         for role in set(model.roles):
             holders[model.host, role].append(model)
     found = []

@@ -18,7 +18,13 @@ def test_a_claim_is_listed_with_its_owner_and_since_when(host: BerthHost) -> Non
     assert answer == {"claims": [claim], "leaving": [], "conflicting": []}
     assert re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ", claim["since"])
     assert claim == record(
-        ANNA, 2, since=claim["since"], leaving=False, shared=False, engine="triton-vllm"
+        ANNA,
+        2,
+        since=claim["since"],
+        leaving=False,
+        shared=False,
+        engine="triton-vllm",
+        instead_of="",
     )
     gpus = host.ask("claims")["gpus"]
     assert gpus[2] == {"uuid": GPUS[2], "index": 2, "cuda_mib": L4_MIB}

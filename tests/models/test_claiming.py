@@ -5,11 +5,12 @@ from __future__ import annotations
 from dataclasses import replace
 from itertools import permutations
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from models.claim_record import ClaimedGpu, ClaimRecord
-from models.claiming import grant
+from models.claiming import Granted, grant
 from models.overlap import Room
 from models.refusal import Refusal
 
@@ -149,3 +150,45 @@ def test_of_two_that_leave_only_one_has_to_go_first_where_both_are_too_much() ->
     granted = grant(holder, [new], old, ROOMS, ALPHA, "now")
     assert [record.name for record in granted.leaving] == ["old", "other"]
     assert granted.conflicting == ("other",)
+
+
+def model(name: str, gpu: str = "G0", mib: int = MIB, instead_of: str = "") -> ClaimRecord:
+    return ClaimRecord(name, HOLDERS[0], (ClaimedGpu(gpu, mib),), instead_of=instead_of)
+
+
+def granted(asked: list[ClaimRecord], standing: list[ClaimRecord]) -> Granted:
+    return grant(HOLDERS[0], asked, standing, ROOMS, ALPHA, "now")
+
+
+def test_a_model_and_its_fallback_are_claimed_on_the_same_gpu() -> None:
+    asked = [model("new"), model("old", instead_of="new")]
+    assert [record.name for record in granted(asked, []).claims] == ["new", "old"]
+
+
+def test_a_fallback_of_nothing_is_refused() -> None:
+    asked = [model("old", instead_of="new")]
+    with pytest.raises(Refusal, match="instead of new, which is not claimed"):
+        granted(asked, [])
+
+
+def test_nobody_has_a_fallback_of_anothers_model() -> None:
+    standing = [replace(model("new"), name="theirs", owner=HOLDERS[1])]
+    with pytest.raises(Refusal, match="instead of theirs, which is not claimed"):
+        granted([model("old", instead_of="theirs")], standing)
+
+
+def test_a_fallback_has_no_fallback() -> None:
+    asked = [model("a"), model("b", instead_of="a"), model("c", instead_of="b")]
+    with pytest.raises(Refusal, match="instead of b"):
+        granted(asked, [])
+
+
+def test_a_fallback_that_leaves_has_to_go_before_its_model_may_load() -> None:
+    standing = [model("new"), model("old", instead_of="new")]
+    assert granted([model("new")], standing).conflicting == ("old",)
+
+
+def test_another_fallback_takes_the_place_only_once_the_first_has_gone() -> None:
+    standing = [model("new"), model("old", instead_of="new")]
+    asked = [model("new"), model("older", instead_of="new")]
+    assert granted(asked, standing).conflicting == ("old",)

@@ -99,3 +99,13 @@ def test_what_the_rule_refuses_is_marked_and_every_claim_is_shown(
     assert text.count(FOREIGN) == sum(len(room.foreign) for room in known.values())
     again = Mapped(known, tuple(reversed(planned)), tuple(reversed(ledger)))
     assert gpu_map(again) == text
+
+
+def test_a_fallback_is_shown_below_its_model_and_not_counted_beside_it() -> None:
+    name = "berth/dev/shop.tiny/triton@0"
+    said = "berth/dev/shop: sentry (tiny on triton@0), the fallback"
+    text = gpu_map(Mapped(ROOMS, planned=(SENTRY, Claim("alpha", G0, name, said, 9000, False,
+                                                        SENTRY.name))))  # fmt: skip
+    assert "20000 taken" in line_of(text, "GPU 0")
+    assert line_of(text, "the fallback").split()[0] == "9000"
+    assert OVERLAP not in text

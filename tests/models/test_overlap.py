@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from dataclasses import replace
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -33,8 +34,10 @@ rooms = st.fixed_dictionaries(
 )
 
 
-def claim(name: str, mib: int = 20309, *, shared: bool = False, gpu: str = "GPU-0") -> Claim:
-    return Claim("alpha", gpu, name, f"berth/dev/shop: {name}", mib, shared)
+def claim(
+    name: str, mib: int = 20309, *, shared: bool = False, gpu: str = "GPU-0", instead_of: str = ""
+) -> Claim:
+    return Claim("alpha", gpu, name, f"berth/dev/shop: {name}", mib, shared, instead_of)
 
 
 def room(*held: Foreign) -> dict[tuple[str, str], Room]:
@@ -77,6 +80,44 @@ def test_what_fits_still_fits_when_something_is_released(
 ) -> None:
     if not overlaps(kept + released, given_rooms):
         assert not overlaps(kept, given_rooms)
+
+
+@given(st.integers(1, 24000), st.integers(1, 24000), claims, rooms)
+def test_a_model_and_its_fallback_count_as_the_larger_of_them(
+    first: int, second: int, others: list[Claim], given_rooms: dict[tuple[str, str], Room]
+) -> None:
+    one = claim("first", first)
+    other = claim("fallback", second, instead_of="first")
+    larger = one if first >= second else replace(other, name="first", instead_of="")
+    assert [(o.host, o.gpu, o.mib) for o in overlaps([*others, one, other], given_rooms)] == [
+        (o.host, o.gpu, o.mib) for o in overlaps([*others, larger], given_rooms)
+    ]
+
+
+@given(claims, rooms)
+def test_everybody_else_meets_the_fallback_as_if_it_stood_alone(
+    others: list[Claim], given_rooms: dict[tuple[str, str], Room]
+) -> None:
+    standing = [claim("first", 5000, gpu="GPU-1"), claim("fallback", 9000, instead_of="first")]
+    alone = [standing[0], claim("fallback", 9000)]
+    place = ("alpha", "GPU-0")
+    met = [o.mib for o in overlaps([*others, *standing], given_rooms) if (o.host, o.gpu) == place]
+    assert met == [
+        o.mib for o in overlaps([*others, *alone], given_rooms) if (o.host, o.gpu) == place
+    ]
+
+
+def test_a_refusal_names_the_model_and_its_fallback_where_another_comes_between() -> None:
+    held = [claim("first"), claim("fallback", instead_of="first"), claim("guard", 200)]
+    (found,) = overlaps(held, room())
+    assert found.exclusive
+    assert found.mib == 20509
+    assert len(found.claims) == 3
+
+
+def test_a_fallback_larger_than_the_gpu_is_refused_although_its_model_fits() -> None:
+    (found,) = overlaps([claim("first"), claim("fallback", 22566, instead_of="first")], room())
+    assert not found.exclusive
 
 
 def test_the_same_gpu_name_on_two_hosts_is_two_gpus() -> None:

@@ -136,6 +136,7 @@ def test_a_demo_claims_all_that_it_takes_of_a_host_at_once(
             "control_key_file": "/etc/berth/instances/wide-01.key",
             "gpus": [{"uuid": G0, "mib": 20309}, {"uuid": G1, "mib": 20309}],
             "shared": False,
+            "instead_of": "",
         }
     ]
 
@@ -169,6 +170,9 @@ def test_outputs_say_where_each_role_is_served(both: tuple[Recorder, dict[str, A
         "unit": "triton@wide-01.service",
         "endpoint": "http://127.0.0.1:8010/v2/models/shop.big",
         "state": "READY",
+        "serving": "big",
+        "fallback": "",
+        "reason": "",
     }
     assert outputs["instances"]["triton@0"]["state"] == "active"
     assert outputs["instances"]["triton@0"]["endpoint"] == "http://127.0.0.1:8000"

@@ -166,7 +166,8 @@ class RealTriton:
             'backend: "vllm"\nmax_batch_size: 0\nmodel_transaction_policy { decoupled: true }\n'
             "instance_group [ { count: 1, kind: KIND_MODEL } ]\n"
             'input [ { name: "text_input", data_type: TYPE_STRING, dims: [ 1 ] } ]\n'
-            'output [ { name: "text_output", data_type: TYPE_STRING, dims: [ -1 ] } ]\n'
+            'output [ { name: "text_output", data_type: TYPE_STRING, dims: [ -1 ] },'
+            ' { name: "finish_reason", data_type: TYPE_STRING, dims: [ -1 ] } ]\n'
             f'parameters {{ key: "berth_digest", value: {{ string_value: "{digest}" }} }}\n'
         )
 

@@ -11,6 +11,7 @@ from typing import Any
 import httpx
 import pytest
 
+from components.providers.fallback import SERVES
 from components.providers.triton_model import TritonModelProvider
 from models.refusal import Refusal
 from tests.triton.real_triton import GPUS, RealTriton
@@ -35,7 +36,7 @@ def test_a_model_lives_from_create_to_delete_on_its_own_outputs(triton: RealTrit
     created = PROVIDER.create(inputs)
     outs = created.outs or {}
     assert created.id == "sandbox:triton@2/life"
-    assert outs == inputs | {"state": "READY", "loaded_digest": "d1"}
+    assert outs == inputs | SERVES | {"loaded_digest": "d1"}
     assert PROVIDER.diff(created.id, outs, inputs).changes is False
 
     read = PROVIDER.read(created.id, outs)
@@ -97,13 +98,10 @@ def test_a_changed_entry_with_the_same_digest_is_loaded_again(triton: RealTriton
 def test_what_is_no_matter_of_the_engine_changes_without_touching_the_server(
     triton: RealTriton,
 ) -> None:
-    outs = triton.props("nobody") | {"state": "READY", "loaded_digest": "d1"}
+    outs = triton.props("nobody") | SERVES | {"loaded_digest": "d1"}
     news = triton.props("nobody", load_timeout_s=99.0, claim_mib=7.0, unit="other.service")
     assert PROVIDER.diff("x", outs, news).changes
-    assert PROVIDER.update("x", outs, news).outs == news | {
-        "state": "READY",
-        "loaded_digest": "d1",
-    }
+    assert PROVIDER.update("x", outs, news).outs == news | SERVES | {"loaded_digest": "d1"}
 
 
 def test_a_killed_backend_process_is_healed_by_unloading_and_loading(triton: RealTriton) -> None:
@@ -150,7 +148,7 @@ def test_a_model_that_loads_and_cannot_answer_is_refused_and_unloaded(triton: Re
 def test_a_model_that_never_answers_is_refused_within_its_bound(triton: RealTriton) -> None:
     triton.entry("slow", answer_s=3)
     refusal = _refused(triton.props("slow", canary_timeout_s=1.0))
-    assert "no answer within 1 s" in refusal.cause
+    assert "it does not answer: nothing within 1 s" in refusal.cause
     assert triton.state("slow")["state"] == "UNAVAILABLE"
 
 

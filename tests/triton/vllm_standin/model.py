@@ -1,7 +1,7 @@
 """A stand-in for Triton's vLLM backend: takes memory, answers, and fails when it is told to.
 
 Its model.json says how: `gpus` and `mib` (memory it takes on each), `load_s`, `unload_s`,
-`raise_on_load`, `raise_on_answer`, `answer_s`, `leak_pid` (a worker that
+`raise_on_load`, `raise_on_answer`, `die_on_answer`, `answer`, `answer_s`, `leak_pid` (a worker that
 holds the memory and outlives the model), and `place`, the directory where it notes the memory it
 holds and when it lived.
 """
@@ -35,13 +35,18 @@ class TritonPythonModel:
             time.sleep(self.told.get("answer_s", 0))
             sender = request.get_response_sender()
             final = pb_utils.TRITONSERVER_RESPONSE_COMPLETE_FINAL
+            if "die_on_answer" in self.told:
+                os._exit(1)
             if "raise_on_answer" in self.told:
                 error = pb_utils.TritonError(self.told["raise_on_answer"])
                 sender.send(pb_utils.InferenceResponse(error=error), flags=final)
                 continue
             text = np.array([self.told.get("answer", "Hi")], dtype=object)
-            output = pb_utils.Tensor("text_output", text)
-            sender.send(pb_utils.InferenceResponse(output_tensors=[output]), flags=final)
+            outputs = [
+                pb_utils.Tensor("text_output", text),
+                pb_utils.Tensor("finish_reason", np.array(["stop"], dtype=object)),
+            ]
+            sender.send(pb_utils.InferenceResponse(output_tensors=outputs), flags=final)
         return
 
     def finalize(self) -> None:
