@@ -18,12 +18,13 @@ from pydantic import AfterValidator, Field
 from engines import KNOWN
 from engines.protocol import Patience
 from models.refusal import Refusal
-from models.scalars import AbsolutePath, Declared, Name, Tokens
+from models.scalars import AbsolutePath, Declared, Tokens
 from models.validation import parse
 
 ADAPTER, ROUTES, SECRETS, REVISION = "adapter.json", "routes.d", "secrets.d", "revision"
 """What the directory holds."""
 _DEMO = re.compile(r"[a-z0-9]([a-z0-9-]{0,38}[a-z0-9])?")
+RouteName = Annotated[str, Field(pattern=r"^[a-z0-9]([a-z0-9-]{0,38}[a-z0-9])?(\.[0-9]+)?$")]
 PositiveSeconds = Annotated[float, Field(gt=0, le=86_400)]
 
 
@@ -105,8 +106,8 @@ class DemoRoutes(Declared):
 
     version: Literal[1]
     """The form of this file."""
-    routes: dict[Name, Route]
-    """Role → what serves it."""
+    routes: dict[RouteName, Route]
+    """Role → what serves it; `ROLE.1` and so on are its further replicas."""
 
 
 def read_adapter(directory: Path) -> AdapterConfig:

@@ -22,6 +22,7 @@ VERSION = 1
 UNTOUCHED = "Nothing was changed."
 NOT_YET = "its model is not loaded yet"
 RETRY_AFTER_S = 10
+DRAIN_S = 30
 APIS = ("openai", "framing", "kserve")
 LONGEST_REASON = 300
 """Characters of a reason that clients are told."""
@@ -60,7 +61,8 @@ def declare(gateway: Gateway, asked: Mapping[str, Any]) -> dict[str, Any]:
     Args:
         gateway: this host's.
         asked: {"demo", "keys": [{"name", "sha256"}…], "connections_per_key": n or null,
-            "roles": {role: {"model", "engine"}}}.
+            "drain_s": seconds that `close` and `remove` wait unless told otherwise, "roles": {role:
+            {"model", "engine", "loads": names of the claims that it waits for}}}.
 
     Raises:
         Refusal: this host has no gateway, or it cannot take this.
@@ -68,6 +70,7 @@ def declare(gateway: Gateway, asked: Mapping[str, Any]) -> dict[str, Any]:
     with _changed(gateway, _name(asked)) as demo:
         demo.routes["keys"] = list(asked["keys"])
         demo.routes["connections_per_key"] = asked.get("connections_per_key")
+        demo.routes["drain_s"] = asked.get("drain_s", DRAIN_S)
         for role, about in asked["roles"].items():
             demo.roles.setdefault(role, _unloaded(about, NOT_YET))
     return {}
@@ -123,7 +126,7 @@ def close(gateway: Gateway, asked: Mapping[str, Any]) -> dict[str, Any]:
                 if _leads_to(route, asked["load"]):
                     _close(route, asked["load"], reason)
                     closed.append(role)
-    left = gateway.drained(name, closed, float(asked.get("drain_s") or 0))
+    left = gateway.drained(name, closed, _drain_s(before, asked))
     return {"closed": sorted(closed), "left": left}
 
 
@@ -143,13 +146,14 @@ def remove(gateway: Gateway, asked: Mapping[str, Any]) -> dict[str, Any]:
     if role is None:
         gateway.forget(name)
         return {"left": 0}
-    if role not in _read(gateway, name).roles:
+    before = _read(gateway, name)
+    if role not in before.roles:
         return {"left": 0}
     # Closed first: requests under way are counted under the role as long as it is there.
     with _changed(gateway, name) as demo:
         for load in _loads(demo.roles[role]):
             _close(demo.roles[role], load, "it is being taken down")
-    left = gateway.drained(name, [role], float(asked.get("drain_s") or 0))
+    left = gateway.drained(name, [role], _drain_s(before, asked))
     with _changed(gateway, name) as demo:
         demo.roles.pop(role, None)
         demo.drop_adapted(role)
@@ -230,6 +234,10 @@ def _unloaded(about: Mapping[str, Any], reason: str) -> dict[str, Any]:
         "kserve": None, "state": "not loaded", "reason": reason, "fallback": None,
         "retry_after_s": RETRY_AFTER_S, "awaits": list(about.get("loads", ())),
     }  # fmt: skip
+
+
+def _drain_s(demo: Demo, asked: Mapping[str, Any]) -> float:
+    return float(asked.get("drain_s", demo.routes.get("drain_s", DRAIN_S)))
 
 
 def _replicas(route: Mapping[str, Any]) -> Iterator[dict[str, Any]]:

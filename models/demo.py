@@ -34,6 +34,9 @@ class Role(Declared):
     port: Port | None = None
     """Port of its own server on the host's loopback, for an engine with one model for life. Unset:
     200 above the instance's `http_port`."""
+    replicas: list[InstanceName] = []
+    """Further instances of the same host that hold the model too: each request goes to the one with
+    the fewest under way."""
     fallback: Fallback | None = None
     """What serves where this model fails. Its memory is claimed with the role's from the beginning,
     on the same GPUs or on others. Roles that share one load name the same."""
@@ -46,3 +49,8 @@ class Demo(Declared):
     """Name of the demo; first part of the names of its repository entries."""
     roles: Annotated[dict[Name, Role], Field(min_length=1)]
     """Role → model on an instance."""
+    keys: Annotated[list[Name], Field(min_length=1)] = ["default"]
+    """Names of the keys that open its roles at the gateway. Each is made at random when it is first
+    declared; `berth key` prints it. To change one: declare another, move clients, drop the old."""
+    connections_per_key: int | None = Field(default=None, ge=1)
+    """Requests that one key may have under way at once. Unset: what the host's gateway says."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import ipaddress
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Annotated, Literal, Self
 from urllib.parse import urlsplit
@@ -58,6 +57,9 @@ class Gateway(Declared):
     configuration is loaded anew are given as long to end."""
     silence_s: Seconds = 120
     """How long an engine may be silent in a stream, before the first token too, in seconds."""
+    drain_s: int = Field(default=30, ge=0, le=120)
+    """How long answers under way are waited for before their model is unloaded, in seconds; new
+    requests for it get 503 from then on."""
     workers: int = Field(default=4, ge=1, le=64)
     """nginx's worker processes."""
     url: Annotated[str, Field(pattern=r"^https?://[A-Za-z0-9.:\[\]-]+$")] | None = None
@@ -127,8 +129,8 @@ class Replica:
     health: str | None = None
     """Its own path for the health check; None: the endpoint's."""
     checked_at: str | None = None
-    """`127.0.0.1:PORT` where its health is asked; None: at its address. Behind the adapter it is the
-    engine's own."""
+    """`127.0.0.1:PORT` where its health is asked; None: at its address. Behind the adapter it is
+    the engine's own."""
     closed: str = ""
     """Why it gets no traffic whatever its health; set on the host while its model goes."""
 
@@ -166,26 +168,6 @@ class RoleRoute:
     """KServe v2; `model` is the repository entry."""
     fallback: str | None = None
     """The catalog's name of the model that serves in the place of `model`; None: it serves."""
-
-
-@dataclass(frozen=True)
-class DemoKey:
-    """A key of a demo, as the host knows it."""
-
-    name: str
-    sha256: str
-    """`key_hash` of the key."""
-
-
-@dataclass(frozen=True)
-class DemoRoutes:
-    """Everything that one demo gives the gateway."""
-
-    demo: str
-    keys: tuple[DemoKey, ...]
-    roles: Mapping[str, RoleRoute]
-    connections_per_key: int | None = None
-    """Its own limit; None: the host's."""
 
 
 def key_hash(key: str) -> str:

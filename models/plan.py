@@ -176,12 +176,23 @@ class Plan:
     owns_hosts: bool
     """Whether hosts and instances are this stack's to bring up."""
     demo: str | None
+    keys: tuple[str, ...]
+    """Names of the demo's keys."""
+    connections_per_key: int | None
+    """The demo's own limit at a gateway."""
     placements: tuple[Placement, ...]
     roles: Mapping[str, Placement]
+    """Role → its load; of several replicas the one on the role's own instance."""
     inventory: Literal["live", "recorded"]
     """Where a preview learns of the hosts."""
     catalog: Mapping[str, CatalogModel]
     """Every model of the catalog that can be read, by name."""
+
+    def replicas_of(self, role: str) -> tuple[Placement, ...]:
+        """Every load that serves a role, its own first; what only stands by is none of them."""
+        first = self.roles[role]
+        further = (each for each in self.placements if role in each.roles and not each.instead_of)
+        return (first, *(each for each in further if each is not first))
 
     def instances_on(self, host: str) -> tuple[PlannedInstance, ...]:
         """The instances that run on a host."""

@@ -8,6 +8,7 @@ from models.catalog import RESERVED_ENGINE_ARGS, CatalogModel
 from models.demo import Role
 from models.engine import TRAITS, Engine
 from models.finding import UNTOUCHED
+from models.plan import Plan
 from models.refusal import Refusal
 from models.stack import StackConfig
 
@@ -70,6 +71,53 @@ def role_refusals(
         refusals += _engine_refusals(role.model, model)
         refusals += _budget_refusals(role.model, model, role.engine or model.engine)
     return refusals
+
+
+def replica_refusals(at: str, role: Role, base: StackConfig) -> Iterable[Refusal]:
+    """Replicas are on other instances of the role's own host, and stand in for one another."""
+    own = base.instances.get(role.instance)
+    for number, name in enumerate(role.replicas):
+        instance = base.instances.get(name)
+        twice = name == role.instance or name in role.replicas[:number]
+        if instance is None:
+            cause, fix = f"no instance `{name}`", f"declared: {', '.join(base.instances)}."
+        elif twice:
+            cause, fix = f"{name} holds it already", "name another instance."
+        elif own is not None and instance.host != own.host:
+            cause = f"{name} is on host {instance.host}, the role on {own.host}"
+            fix = f"name an instance of host {own.host}: clients reach a role on one host."
+        else:
+            continue
+        yield Refusal(cause, consequence=UNTOUCHED, fix=fix, at=f"{at}.replicas[{number}]")
+    if role.replicas and role.fallback:
+        yield Refusal(
+            "a role with `replicas` has no `fallback`",
+            consequence=f"Where one replica fails, the others serve. {UNTOUCHED}",
+            fix="leave one of the two out.",
+            at=f"{at}.fallback",
+        )
+    if role.replicas and role.port:
+        yield Refusal(
+            f"`port: {role.port}` cannot be the port of {1 + len(role.replicas)} servers",
+            consequence=UNTOUCHED,
+            fix="leave it out: each then has one 200 above its instance's `http_port`.",
+            at=f"{at}.port",
+        )
+
+
+def adapter_refusals(plan: Plan) -> Iterable[Refusal]:
+    """A gateway offers OpenAI's API: the engine's own, or the adapter's."""
+    for placement in plan.placements:
+        gateway = placement.instance.host.gateway
+        if gateway is None or gateway.adapter or TRAITS[placement.engine].openai:
+            continue
+        yield Refusal(
+            f"`{placement.engine}` has no OpenAI API, and the gateway of host "
+            f"{placement.instance.host_name} no adapter",
+            consequence=f"Clients could not reach {' and '.join(placement.roles)}. {UNTOUCHED}",
+            fix=f"declare `gateway.adapter` for host {placement.instance.host_name}.",
+            at=f"berth:demo.roles.{min(placement.roles)}.engine",
+        )
 
 
 def _budget_refusals(name: str, model: CatalogModel, engine: Engine) -> list[Refusal]:

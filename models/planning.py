@@ -14,7 +14,9 @@ from models.finding import UNTOUCHED
 from models.host import Host
 from models.plan import Placement, Plan, PlannedInstance
 from models.plan_checks import (
+    adapter_refusals,
     gpu_refusals,
+    replica_refusals,
     role_refusals,
 )
 from models.refusal import Refusal, Refusals
@@ -58,9 +60,12 @@ def make_plan(
             at = f"berth:demo.roles.{role_name}"
             problems = role_refusals(at, role, base, catalog, known_models)
             refusals += problems
+            refusals += replica_refusals(at, role, base)
             if not problems and role.instance in instances:
                 engine = role.engine or catalog[role.model].engine
-                grouped.setdefault((role.model, role.instance, engine), []).append(role_name)
+                for held_by in (role.instance, *role.replicas):
+                    if held_by in instances:
+                        grouped.setdefault((role.model, held_by, engine), []).append(role_name)
         for (model, instance, engine), names in grouped.items():
             server, problems = planned_server(
                 config, base, names, engine, catalog[model], instances[instance]
@@ -77,7 +82,10 @@ def make_plan(
                 server=server,
             )
             placements.append(placement)
-            roles |= dict.fromkeys(names, placement)
+            own = [name for name in names if config.demo.roles[name].instance == instance]
+            roles |= dict.fromkeys(own, placement)
+            if not own:
+                continue  # only further replicas: what serves in their place are the others
             fallback, problems = planned_fallback(
                 placement, config.demo.roles, base, catalog, known_models, instances
             )
@@ -91,11 +99,14 @@ def make_plan(
         on_stack=config.host_stack or stack,
         owns_hosts=host_stack is None,
         demo=config.demo.name if config.demo else None,
+        keys=tuple(config.demo.keys) if config.demo else (),
+        connections_per_key=config.demo.connections_per_key if config.demo else None,
         placements=tuple(placements),
         roles=roles,
         inventory=config.inventory,
         catalog=catalog,
     )
+    refusals += adapter_refusals(plan)
     if refusals:
         raise Refusals(refusals)
     return plan

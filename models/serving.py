@@ -61,7 +61,10 @@ def planned_server(
             )
         )
     port = min(ports) if ports else instance.declared.http_port + ABOVE
-    return PlannedServer(f"{config.demo.name}-{first}", image or "", port), refusals
+    name = f"{config.demo.name}-{first}"
+    if config.demo.roles[first].instance != instance.name:
+        name += f"-{instance.id}"  # a further replica of the role
+    return PlannedServer(name, image or "", port), refusals
 
 
 def _superfluous(ports: set[int], engine: Engine, at: str) -> list[Refusal]:

@@ -6,7 +6,7 @@ import asyncio
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 
-from components.providers import served_unit
+from components.providers import gateway_routes, served_unit
 from components.providers.model_reading import remove
 from components.providers.model_server import STARTING, Wanted, model_state, server, unit_state
 from components.providers.ssh import Session
@@ -82,6 +82,7 @@ def in_the_way(before: Sequence[ClaimRecord], now: Sequence[ClaimRecord]) -> lis
 
 
 async def _unload(session: Session, record: ClaimRecord) -> None:
+    await gateway_routes.close(session, record.owner, record.name, gateway_routes.REPLACED)
     if _for_life(record):
         gpus = [gpu.uuid for gpu in record.gpus]
         mib = min(gpu.mib for gpu in record.gpus)

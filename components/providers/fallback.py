@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
 from typing import Any
 
-from components.providers import ledger
+from components.providers import gateway_routes, ledger
 from components.providers.eviction import evict, loaded
 from components.providers.load_failure import NotServing
 from components.providers.plain_refusals import same
@@ -26,8 +26,23 @@ ALWAYS = "always"
 """`wanted` of a model that is nobody's fallback."""
 INPUTS = ("roles", "fallback", "wanted")
 """What the resources of models have for all this."""
-SERVES = {"state": READY, "reason": "", "attempt": ""}
-STANDS_BY = {"state": STANDBY, "reason": "", "attempt": ""}
+_SERVES = {"state": READY, "reason": "", "attempt": ""}
+STANDS_BY = {"state": STANDBY, "reason": "", "attempt": "", "since": ""}
+
+
+def serves_now() -> dict[str, Any]:
+    """What a model is that has just come to serve."""
+    return {**_SERVES, "since": now()}
+
+
+def serves_on(olds: Mapping[str, Any]) -> dict[str, Any]:
+    """What a model is that went on serving."""
+    return {**_SERVES, "since": olds.get("since") or now()}
+
+
+def now() -> str:
+    """UTC, to the millisecond: another one for each try and for each load."""
+    return datetime.now(UTC).isoformat(timespec="milliseconds")
 
 
 def settled(olds: Mapping[str, Any], news: Mapping[str, Any]) -> bool:
@@ -54,7 +69,7 @@ def stays_failed(olds: Mapping[str, Any], news: Mapping[str, Any], tried: Iterab
 
 def as_before(olds: Mapping[str, Any]) -> dict[str, Any]:
     """What an update that is only noted leaves as it is."""
-    return {key: olds.get(key, "") for key in SERVES}
+    return {key: olds.get(key, "") for key in STANDS_BY}
 
 
 def failed(props: Mapping[str, Any], refusal: NotServing) -> dict[str, Any]:
@@ -63,11 +78,16 @@ def failed(props: Mapping[str, Any], refusal: NotServing) -> dict[str, Any]:
     Raises:
         Refusal: it has no fallback; it says whether anything serves its roles now.
     """
+    on_host(
+        props["ssh"],
+        lambda session: gateway_routes.tell(
+            session, props["holder"], props["claim_name"], one_line(refusal)
+        ),
+    )
     if not props.get("fallback"):
         raise _told(props, refusal) from refusal
     say(str(refusal))
-    now = datetime.now(UTC).isoformat(timespec="milliseconds")
-    return {"state": FAILED, "reason": one_line(refusal), "attempt": now}
+    return {"state": FAILED, "reason": one_line(refusal), "attempt": now(), "since": ""}
 
 
 def one_line(refusal: Refusal) -> str:

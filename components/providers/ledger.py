@@ -1,21 +1,16 @@
-"""Talks to `berth-host`, which keeps the ledger on a host."""
+"""The claims in a host's ledger, which `berth-host` keeps."""
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from components.providers.ssh import HostProgramError, Session
+from components.providers import berth_host
+from components.providers.ssh import Session
 from models.claim_record import ClaimRecord
 from models.refusal import Refusal
 
-PROGRAM = "/usr/local/bin/berth-host"
-"""Named with its path: sudo's `secure_path` need not hold /usr/local/bin."""
-TIMEOUT_S = 150.0
-"""Bound on one call, in seconds; `berth-host` itself gives up on a ledger that is in use after 60,
-and on nvidia-smi after 15."""
 _THE_LEDGERS_OWN = ("since", "leaving")
 
 
@@ -42,10 +37,12 @@ async def claim(session: Session, host: str, holder: str, asked: Sequence[ClaimR
         Refusal: somebody else has claimed it, or the host has no `berth-host`.
     """
     payload = {"host": host, "holder": holder, "claims": [record.json() for record in asked]}
-    answer = await _ask(session, "claim", payload, doing=f"claiming GPUs for {holder}")
+    answer = await berth_host.ask(
+        session, "claim", payload=payload, doing=f"claiming GPUs for {holder}"
+    )
     if answer is None:
         raise Refusal(
-            f"{PROGRAM} is not there, so nothing says which of its GPUs are taken",
+            f"{berth_host.PROGRAM} is not there, so nothing says which of its GPUs are taken",
             consequence="Nothing was claimed, so no model of this demo is loaded.",
             fix="bring the host's own stack up first: it installs berth-host.",
             at=f"host {host}",
@@ -63,7 +60,7 @@ async def claims(session: Session) -> list[ClaimRecord] | None:
     Raises:
         Refusal: the ledger cannot be read.
     """
-    answer = await _ask(session, "claims", None, doing="reading the claims")
+    answer = await berth_host.ask(session, "claims", doing="reading the claims")
     return None if answer is None else [record_of(each) for each in answer["claims"]]
 
 
@@ -83,7 +80,7 @@ async def release(session: Session, holder: str, names: Sequence[str]) -> None:
         Refusal: the ledger cannot be written.
     """
     payload = {"holder": holder, "names": list(names)}
-    await _ask(session, "release", payload, doing=f"releasing claims of {holder}")
+    await berth_host.ask(session, "release", payload=payload, doing=f"releasing claims of {holder}")
 
 
 async def release_leaving(session: Session, holder: str, name: str) -> None:
@@ -124,31 +121,3 @@ def _whole(value: Any) -> Any:
     if isinstance(value, (list, tuple)):
         return [_whole(item) for item in value]
     return int(value) if isinstance(value, float) and value.is_integer() else value
-
-
-async def _ask(
-    session: Session, command: str, payload: Mapping[str, Any] | None, *, doing: str
-) -> dict[str, Any] | None:
-    done = await session.run(
-        PROGRAM,
-        command,
-        doing=doing,
-        stdin="" if payload is None else json.dumps(payload),
-        as_root=True,
-        timeout_s=TIMEOUT_S,
-    )
-    if done.status != 0 and _missing(done.stderr):
-        return None
-    try:
-        answer: dict[str, Any] = json.loads(done.stdout)
-    except ValueError:
-        said = f"{done.stdout[-500:]}{done.stderr[-2000:]}".strip()
-        raise HostProgramError(f"berth-host {command} ended with {done.status}: {said}") from None
-    if "refused" in answer:
-        raise Refusal(**answer["refused"])
-    return answer
-
-
-def _missing(said: str) -> bool:
-    """The shells' and sudo's words for a program that is not there."""
-    return PROGRAM in said and ("not found" in said or "No such file" in said)

@@ -9,8 +9,8 @@ import pulumi
 from pulumi.dynamic import CreateResult, DiffResult, ReadResult, Resource, UpdateResult
 
 from components.providers import fallback as falling_back
-from components.providers import ledger, served_unit
-from components.providers.fallback import FAILED, READY, SERVES
+from components.providers import gateway_routes, ledger, served_unit
+from components.providers.fallback import FAILED, READY
 from components.providers.load_failure import NotServing
 from components.providers.plain_refusals import BerthProvider, same
 from components.providers.server_answering import Served, await_answers, glance
@@ -64,9 +64,9 @@ class ServedModelProvider(BerthProvider):
             await falling_back.make_room(session, props)
             await await_answers(session, served)
 
-        state: dict[str, Any] = {**SERVES}
         try:
             on_host(props["ssh"], work)
+            state = falling_back.serves_now()
         except NotServing as refusal:
             state = falling_back.failed(props, refusal)
         return CreateResult(f"{props['host']}:{props['unit']}", _inputs(props) | state)
@@ -81,7 +81,7 @@ class ServedModelProvider(BerthProvider):
             return UpdateResult(_inputs(_news) | falling_back.as_before(_olds))
         if _olds.get("state") != READY:
             return UpdateResult(self.create(_news).outs)
-        return UpdateResult(_inputs(_news) | SERVES)
+        return UpdateResult(_inputs(_news) | falling_back.serves_on(_olds))
 
     def read(self, id_: str, props: dict[str, Any]) -> ReadResult:
         """Whether it answers. One whose unit does not run, or that gives no token, is gone.
@@ -100,7 +100,7 @@ class ServedModelProvider(BerthProvider):
         if state is None:
             return ReadResult("", {})
         inputs = _inputs(props)
-        return ReadResult(id_, inputs | SERVES | {"state": state}, inputs)
+        return ReadResult(id_, inputs | falling_back.serves_on(props) | {"state": state}, inputs)
 
     def delete(self, _id: str, _props: dict[str, Any]) -> None:
         """Stop the unit, wait until the memory is back, then release a claim that was moved away.
@@ -113,6 +113,9 @@ class ServedModelProvider(BerthProvider):
 
         async def work(session: Session) -> None:
             await falling_back.keep_the_last(session, _props)
+            await gateway_routes.close(
+                session, _props["holder"], _props["claim_name"], gateway_routes.REPLACED
+            )
             await served_unit.end(
                 session, served.unit, served.gpus, served.claim_mib, served.unload_timeout_s
             )
@@ -131,6 +134,8 @@ class ServedModel(Resource, module="berth", name="ServedModel"):
     """Why it is FAILED."""
     attempt: pulumi.Output[str]
     """When it failed: UTC, another one for each try."""
+    since: pulumi.Output[str]
+    """When it came to serve: UTC, another one for each start."""
 
     def __init__(
         self,
@@ -200,6 +205,7 @@ class ServedModel(Resource, module="berth", name="ServedModel"):
             "state": None,
             "reason": None,
             "attempt": None,
+            "since": None,
         }
         super().__init__(ServedModelProvider(), name, properties, opts)
 

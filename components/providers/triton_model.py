@@ -9,8 +9,8 @@ import pulumi
 from pulumi.dynamic import CreateResult, DiffResult, ReadResult, Resource, UpdateResult
 
 from components.providers import fallback as falling_back
-from components.providers import ledger
-from components.providers.fallback import ALWAYS, FAILED, READY, SERVES, STANDBY, STANDS_BY
+from components.providers import gateway_routes, ledger
+from components.providers.fallback import ALWAYS, FAILED, READY, STANDBY, STANDS_BY
 from components.providers.load_failure import NotServing
 from components.providers.model_loading import ModelLoading
 from components.providers.model_reading import Seen, remove, see
@@ -86,7 +86,8 @@ class TritonModelProvider(BerthProvider):
         called = not same(_olds.get("wanted", ALWAYS), _news.get("wanted", ALWAYS))
         if anew or smaller or called or _olds.get("state") != READY:
             return UpdateResult(_ensure(_news, anew=anew))
-        return UpdateResult(_inputs(_news) | _loaded(str(_olds["loaded_digest"])))
+        digest = {"loaded_digest": str(_olds["loaded_digest"])}
+        return UpdateResult(_inputs(_news) | falling_back.serves_on(_olds) | digest)
 
     def read(self, id_: str, props: dict[str, Any]) -> ReadResult:
         """What the server holds. Not loaded, no server, or no answer but an error: it is gone.
@@ -113,7 +114,7 @@ class TritonModelProvider(BerthProvider):
         if seen.digest is not None:
             inputs["config_digest"] = seen.digest
         digest = inputs["config_digest"]
-        held = SERVES | {"state": seen.state, "loaded_digest": digest}
+        held = falling_back.serves_on(props) | {"state": seen.state, "loaded_digest": digest}
         return ReadResult(id_, inputs | held, inputs)
 
     def delete(self, _id: str, _props: dict[str, Any]) -> None:
@@ -130,6 +131,7 @@ class TritonModelProvider(BerthProvider):
             if "claim_name" in _props:  # A state of before there were claims has none.
                 await falling_back.keep_the_last(session, _props)
             if _props.get("state") != FAILED:  # That left nothing behind.
+                await _close(session, _props, gateway_routes.REPLACED)
                 await remove(session, Wanted.of(_props))
             if "claim_name" in _props:
                 await ledger.release_leaving(session, _props["holder"], _props["claim_name"])
@@ -148,6 +150,8 @@ class TritonModel(Resource, module="berth", name="TritonModel"):
     """Why it is FAILED."""
     attempt: pulumi.Output[str]
     """When it failed: UTC, another one for each try."""
+    since: pulumi.Output[str]
+    """When it came to serve: UTC, another one for each load."""
     loaded_digest: pulumi.Output[str]
     """`berth_digest` of the configuration that the server holds."""
 
@@ -235,6 +239,7 @@ class TritonModel(Resource, module="berth", name="TritonModel"):
             "state": None,
             "reason": None,
             "attempt": None,
+            "since": None,
             "loaded_digest": None,
         }
         super().__init__(TritonModelProvider(), name, properties, opts)
@@ -246,6 +251,8 @@ def _ensure(props: Mapping[str, Any], *, anew: bool = False) -> dict[str, Any]:
         return _inputs(props) | STANDS_BY | _NOT_LOADED
 
     async def work(session: Session) -> str:
+        if anew:
+            await _close(session, props, gateway_routes.AGAIN)
         async with server(session, wanted) as triton:
             loading = ModelLoading(session, triton, wanted)
             if props.get("fallback"):
@@ -262,10 +269,17 @@ def _ensure(props: Mapping[str, Any], *, anew: bool = False) -> dict[str, Any]:
 
 def _unload(props: Mapping[str, Any]) -> None:
     async def work(session: Session) -> None:
+        await _close(session, props, gateway_routes.REPLACED)
         await remove(session, Wanted.of(props))
 
     with server_turn(_server(props), _doing(props, "unloading")):
         on_host(props["ssh"], work)
+
+
+async def _close(session: Session, props: Mapping[str, Any], reason: str) -> None:
+    """Its clients are sent elsewhere, or told to wait, before they could meet a model that goes."""
+    if "claim_name" in props:  # A state of before there were claims has none.
+        await gateway_routes.close(session, props["holder"], props["claim_name"], reason)
 
 
 def _doing(props: Mapping[str, Any], what: str) -> str:
@@ -282,4 +296,4 @@ def _inputs(props: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _loaded(digest: str) -> dict[str, Any]:
-    return SERVES | {"loaded_digest": digest}
+    return falling_back.serves_now() | {"loaded_digest": digest}

@@ -17,6 +17,8 @@ from components.providers.triton_model import TritonModel
 from components.renderers import entry
 from components.renderers.host_guard import host_stack
 from components.resources.access import HostAccess
+from components.resources.demo_gateway import DemoGateway
+from components.resources.gateway import HostGateway
 from components.resources.instance import TritonInstance
 from components.resources.model_server import CANARY_TIMEOUT_S, ModelServer
 from models.answering import Answering, answering
@@ -32,12 +34,14 @@ class Demo(pulumi.ComponentResource):
     """Placement's name → the model's state."""
     serving: Mapping[str, pulumi.Output[Answering]]
     """Role → what really answers to it, known once all that was to be loaded is."""
+    gateway: DemoGateway
 
     def __init__(
         self,
         plan: Plan,
         access: Mapping[str, HostAccess],
         instances: Mapping[str, TritonInstance],
+        gateways: Mapping[str, HostGateway],
         opts: pulumi.ResourceOptions | None = None,
     ) -> None:
         super().__init__("berth:demo:Demo", str(plan.demo), None, opts)
@@ -62,6 +66,14 @@ class Demo(pulumi.ComponentResource):
         states = {each.name: self._models[each.claim_name].state for each in plan.placements}
         self.states = states
         self.serving = {role: self._serving(first) for role, first in plan.roles.items()}
+        self.gateway = DemoGateway(
+            plan,
+            access,
+            gateways,
+            self._models,
+            self.serving,
+            pulumi.ResourceOptions(parent=self),
+        )
         self.register_outputs({"states": dict(states)})
 
     def _serving(self, first: Placement) -> pulumi.Output[Answering]:

@@ -29,7 +29,8 @@ def compose(plan: Plan, project: Path, *, asked: bool = True) -> dict[str, objec
         asked: whether hosts are to be reached; a preview with recorded inventories reaches none.
 
     Returns:
-        The stack's outputs: `instances`, `models` and `roles`, each by name, and `gateway` by host.
+        The stack's outputs: `instances`, `models`, `roles` and `keys`, each by name, and `gateway`
+        by host. The keys are secrets.
 
     Raises:
         Refusal: if a declared key file is missing.
@@ -49,7 +50,7 @@ def compose(plan: Plan, project: Path, *, asked: bool = True) -> dict[str, objec
         for name, setup in setups.items()
         if (declared := plan.hosts[name].gateway)
     }
-    demo = Demo(plan, access, instances) if plan.demo else None
+    demo = Demo(plan, access, instances, gateways) if plan.demo else None
     if plan.owns_hosts:
         for name, reached in access.items():
             made: list[pulumi.Resource] = [instances[i.name] for i in plan.instances_on(name)]
@@ -64,6 +65,7 @@ def compose(plan: Plan, project: Path, *, asked: bool = True) -> dict[str, objec
         "gateway": _gateway_outputs(plan, gateways),
         "models": _model_outputs(plan, states),
         "roles": _role_outputs(plan, states, demo),
+        "keys": dict(demo.gateway.keys) if demo else {},
     }
 
 
@@ -127,7 +129,7 @@ def _role_outputs(
     return {
         role: _served(placement, states)
         | {"demo": plan.demo}
-        | (_answering(plan, placement, demo.serving[role]) if demo else {})
+        | (_answering(plan, placement, demo.serving[role]) | _reached(role, demo) if demo else {})
         for role, placement in plan.roles.items()
     }
 
@@ -142,6 +144,12 @@ def _answering(
         "fallback": fallback.model if fallback else "",
         "reason": known.apply(lambda it: it["reason"]),
     }
+
+
+def _reached(role: str, demo: Demo) -> dict[str, object]:
+    """Where clients find the role, empty on a host without a gateway."""
+    gateway = demo.gateway
+    return {"url": gateway.urls.get(role, ""), "route": gateway.states.get(role, "")}
 
 
 def _tell_who_stands_in(plan: Plan, demo: Demo) -> None:

@@ -13,8 +13,9 @@ from typing import Any
 import httpx
 import pytest
 
-from models.gateway import DemoRoutes, Gateway
+from models.gateway import Gateway
 from tests.gateway_nginx.declared import demo, endpoint, gateway, role
+from tests.gateway_nginx.demo_file import DemoRoutes
 from tests.gateway_nginx.engine import Engine
 from tests.gateway_nginx.fake_host import FakeHost
 from tests.gateway_nginx.running import RunningGateway, until

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from models.gateway import DemoKey, DemoRoutes, Endpoint, Gateway, Replica, RoleRoute, key_hash
+from models.gateway import Endpoint, Gateway, Replica, RoleRoute, key_hash
+from tests.gateway_nginx.demo_file import DemoKey, DemoRoutes
 from tests.gateway_nginx.engine import OWN_NAME
 from tests.providers.local_sshd import free_port
 

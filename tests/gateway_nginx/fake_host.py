@@ -14,8 +14,9 @@ import httpx
 from components.renderers import gateway_config, gateway_setup
 from host.gateway import Gateway as HostGateway
 from host.routes import declare, put
-from models.gateway import DemoRoutes, Gateway
+from models.gateway import Gateway
 from models.host import Restart
+from tests.gateway_nginx.demo_file import DemoRoutes
 from tests.providers.local_sshd import free_port
 
 SYSTEMCTL = """\

@@ -16,8 +16,10 @@ from typing import Any
 
 import httpx
 
-from components.renderers import gateway_config, gateway_routes
-from models.gateway import DemoRoutes, Gateway
+from components.renderers import gateway_config
+from models.gateway import Gateway
+from tests.gateway_nginx import demo_file
+from tests.gateway_nginx.demo_file import DemoRoutes
 
 NGINX = Path("/usr/sbin/nginx")
 
@@ -47,7 +49,7 @@ class RunningGateway:
             (self.place / path).write_text(text)
         self.configure(gateway)
         for demo, keys in engine_keys.items():
-            (self.place / f"secrets.d/{demo}.json").write_text(gateway_routes.secrets(keys))
+            (self.place / f"secrets.d/{demo}.json").write_text(demo_file.secrets(keys))
         for routes in demos:
             self.write(routes)
         self.process: subprocess.Popen[bytes] | None = None
@@ -68,7 +70,7 @@ class RunningGateway:
         """Write a demo's file."""
         file = self.place / f"routes.d/{routes.demo}.json"
         new = file.with_suffix(".new")
-        new.write_text(gateway_routes.routes(routes))
+        new.write_text(demo_file.routes(routes))
         new.rename(file)
 
     @property

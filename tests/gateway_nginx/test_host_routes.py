@@ -12,10 +12,10 @@ from typing import Any
 import httpx
 import pytest
 
-from components.renderers import gateway_routes
 from host.routes import close, declare, put, remove, show
 from models.gateway import Endpoint, Replica, RoleRoute
 from models.refusal import Refusal
+from tests.gateway_nginx import demo_file
 from tests.gateway_nginx.conftest import DESK
 from tests.gateway_nginx.declared import demo
 from tests.gateway_nginx.engine import Engine
@@ -75,7 +75,7 @@ def test_an_open_route_serves_when_it_is_told(served: FakeHost, engine: Engine) 
     assert asked(served).status_code == 200
     text = (served.root / "etc/gateway/routes.d/desk.json").read_text()
     declared = demo("desk", DESK, {"architect": route(replica(engine))})
-    assert json.loads(text) == json.loads(gateway_routes.routes(declared))
+    assert json.loads(text) == json.loads(demo_file.routes(declared))
 
 
 def test_a_role_that_is_declared_again_stays_open(served: FakeHost, engine: Engine) -> None:

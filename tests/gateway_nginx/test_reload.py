@@ -9,10 +9,10 @@ from contextlib import contextmanager
 import httpx
 import pytest
 
-from components.renderers import gateway_routes
-from models.gateway import DemoRoutes
+from tests.gateway_nginx import demo_file
 from tests.gateway_nginx.conftest import CLINIC, DESK, Started, client
 from tests.gateway_nginx.declared import demo, endpoint, gateway, role
+from tests.gateway_nginx.demo_file import DemoRoutes
 from tests.gateway_nginx.engine import Engine
 from tests.gateway_nginx.running import RunningGateway, until
 
@@ -137,7 +137,7 @@ def test_a_demos_broken_file_is_left_out_and_the_others_are_served(
 
 
 def refused(running: RunningGateway, routes: DemoRoutes) -> str:
-    return running.check(f"{routes.demo}.json", gateway_routes.routes(routes))
+    return running.check(f"{routes.demo}.json", demo_file.routes(routes))
 
 
 def test_a_key_of_two_demos_is_refused_to_the_one_that_comes_later(
@@ -165,5 +165,5 @@ def test_an_engines_key_must_be_there(shared: RunningGateway) -> None:
         "new", "n" * 40, {"a": role("127.0.0.1:80", openai=endpoint("127.0.0.1:80", key="k"))}
     )
     assert "no such key" in refused(shared, routes)
-    text = gateway_routes.routes(routes)
-    assert shared.check("new.json", text, gateway_routes.secrets({"k": "v"})) == ""
+    text = demo_file.routes(routes)
+    assert shared.check("new.json", text, demo_file.secrets({"k": "v"})) == ""

@@ -11,11 +11,12 @@ import pytest
 from components.renderers import gateway_setup, gateway_unit
 from host.gateway import written
 from host.routes import remove
-from models.gateway import DemoRoutes, Gateway
+from models.gateway import Gateway
 from models.host import Restart
 from models.refusal import Refusal
 from tests.gateway_nginx.conftest import CLINIC, DESK
 from tests.gateway_nginx.declared import demo, endpoint, role
+from tests.gateway_nginx.demo_file import DemoRoutes
 from tests.gateway_nginx.engine import Engine
 from tests.gateway_nginx.fake_host import FakeHost
 

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from rich.console import Console
 
-from components.providers import ledger
+from components.providers import berth_host, ledger
 from components.providers.ssh import open_session
 from models.claim_record import ClaimRecord
 from models.refusal import Refusal
@@ -33,7 +33,7 @@ def reached(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalSshd]:
 @pytest.fixture
 def host(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> HostLedger:
     made = HostLedger(tmp_path)
-    monkeypatch.setattr(ledger, "PROGRAM", str(made.program))
+    monkeypatch.setattr(berth_host, "PROGRAM", str(made.program))
     return made
 
 

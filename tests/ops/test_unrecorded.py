@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from components.providers import ledger
+from components.providers import berth_host, ledger
 from components.providers.claims import ClaimsProvider
 from ops.unrecorded import unmake
 from tests.providers.host_ledger import HOLDER, HostLedger, record
@@ -29,7 +29,7 @@ def reached(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalSshd]:
 @pytest.fixture
 def inputs(reached: LocalSshd, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
     host = HostLedger(tmp_path)
-    monkeypatch.setattr(ledger, "PROGRAM", str(host.program))
+    monkeypatch.setattr(berth_host, "PROGRAM", str(host.program))
     claims = [ledger.declared(record("small", 2))]
     made = {"ssh": reached.ssh, "host": "alpha", "holder": HOLDER, "claims": claims}
     ClaimsProvider().create(made)

@@ -27,6 +27,9 @@ class Recorder(pulumi.runtime.Mocks):
         outputs |= {
             "stdout": "said",
             "revision": "r1",
+            "since": "2026-11-21T08:00:00.000+00:00",
+            "key": "a-key-of-the-test",
+            "sha256": "0" * 64,
             "state": "active" if "RunningUnit" in args.typ else "READY",
         }
         return f"{args.name}-id", outputs | dict(args.inputs)

@@ -207,6 +207,8 @@ def with_gateway(tmp_path: Path) -> tuple[Recorder, dict[str, Any]]:
     sections = with_key_files(tmp_path)
     sections["hosts"]["alpha"]["gateway"] = {"adapter": {"image": "adapter@sha256:aa"}}
     sections["hosts"]["beta"]["gateway"] = {}
+    sections["images"] = {"vllm": "vllm@sha256:bb"}
+    sections["demo"]["roles"]["sentry"]["engine"] = "vllm"
     return declared(plan_of(sections), tmp_path)
 
 

@@ -11,7 +11,7 @@ from typing import Any
 import httpx
 import pytest
 
-from components.providers.fallback import SERVES
+from components.providers.fallback import READY
 from components.providers.triton_model import TritonModelProvider
 from models.refusal import Refusal
 from tests.triton.real_triton import GPUS, RealTriton
@@ -30,13 +30,19 @@ def _refused(props: dict[str, Any]) -> Refusal:
     return caught.value
 
 
+def _serving(since: str) -> dict[str, str]:
+    return {"state": READY, "reason": "", "attempt": "", "since": since}
+
+
 def test_a_model_lives_from_create_to_delete_on_its_own_outputs(triton: RealTriton) -> None:
     triton.entry("life", digest="d1", gpus=GPUS[:1], mib=9000)
     inputs = triton.props("life", gpus=GPUS[:1], claim_mib=9000.0)
     created = PROVIDER.create(inputs)
     outs = created.outs or {}
     assert created.id == "sandbox:triton@2/life"
-    assert outs == inputs | SERVES | {"loaded_digest": "d1"}
+    since = outs["since"]
+    assert since
+    assert outs == inputs | _serving(since) | {"loaded_digest": "d1"}
     assert PROVIDER.diff(created.id, outs, inputs).changes is False
 
     read = PROVIDER.read(created.id, outs)
@@ -98,10 +104,11 @@ def test_a_changed_entry_with_the_same_digest_is_loaded_again(triton: RealTriton
 def test_what_is_no_matter_of_the_engine_changes_without_touching_the_server(
     triton: RealTriton,
 ) -> None:
-    outs = triton.props("nobody") | SERVES | {"loaded_digest": "d1"}
+    serving = _serving("2026-11-21T08:00:00.000+00:00") | {"loaded_digest": "d1"}
+    outs = triton.props("nobody") | serving
     news = triton.props("nobody", load_timeout_s=99.0, claim_mib=7.0, unit="other.service")
     assert PROVIDER.diff("x", outs, news).changes
-    assert PROVIDER.update("x", outs, news).outs == news | SERVES | {"loaded_digest": "d1"}
+    assert PROVIDER.update("x", outs, news).outs == news | serving
 
 
 def test_a_killed_backend_process_is_healed_by_unloading_and_loading(triton: RealTriton) -> None:

@@ -20,6 +20,8 @@ class ServerRenderer(Protocol):
     """Port in the container."""
     METRICS: str
     """Path of the metrics on the same port."""
+    HEALTH: str
+    """Path there that answers 200 while the server can serve."""
 
     def command(self, placement: Placement) -> Sequence[str]:
         """Program and arguments, in place of the image's entry point. No secrets."""

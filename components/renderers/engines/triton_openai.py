@@ -13,6 +13,7 @@ from models.plan import Placement
 
 INSIDE = 9000
 METRICS = "/metrics"
+HEALTH = "/health/ready"
 MAIN = "/opt/tritonserver/python/openai/openai_frontend/main.py"
 DEFAULT_MAX_TOKENS = 16
 """As the frontend's and OpenAI's own for completions."""

@@ -14,6 +14,7 @@ from models.plan import SERVERS, Placement
 
 INSIDE = 8000
 METRICS = "/prometheus/metrics"
+HEALTH = "/health"
 FLAGS = ("max_batch_size", "max_num_tokens", "max_beam_width", "trust_remote_code")
 """Arguments of an entry that are flags; those it leaves out are the server's to choose."""
 

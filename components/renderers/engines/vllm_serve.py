@@ -14,6 +14,7 @@ from models.plan import Placement
 
 INSIDE = 8000
 METRICS = "/metrics"
+HEALTH = "/health"
 
 
 def command(placement: Placement) -> list[str]:

@@ -1,0 +1,134 @@
+"""A demo at its hosts' gateways: its keys, and a route for each role."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import pulumi
+
+from components.providers.demo_key import DemoKey
+from components.providers.demo_routes import DemoRoutes
+from components.providers.role_route import RoleRoute
+from components.providers.served_model import ServedModel
+from components.providers.triton_model import TritonModel
+from components.renderers import role_route
+from components.resources.access import HostAccess
+from components.resources.gateway import HostGateway
+from models.answering import Answering
+from models.gateway import Gateway
+from models.plan import Placement, Plan
+
+Models = Mapping[str, TritonModel | ServedModel]
+
+
+class DemoGateway(pulumi.ComponentResource):
+    """What clients need to reach a demo's roles; nothing on hosts that have no gateway."""
+
+    keys: Mapping[str, pulumi.Output[str]]
+    """Name → the key; secrets."""
+    urls: Mapping[str, str]
+    """Role → base URL of OpenAI's API."""
+    states: Mapping[str, pulumi.Output[str]]
+    """Role → whether its route is open."""
+
+    def __init__(
+        self,
+        plan: Plan,
+        access: Mapping[str, HostAccess],
+        gateways: Mapping[str, HostGateway],
+        models: Models,
+        serving: Mapping[str, pulumi.Output[Answering]],
+        opts: pulumi.ResourceOptions | None = None,
+    ) -> None:
+        """Declare them.
+
+        Args:
+            plan: with a demo.
+            access: how its hosts are reached.
+            gateways: of hosts that this stack sets up itself.
+            models: claim's name → what is loaded.
+            serving: role → what answers to it.
+        """
+        super().__init__("berth:demo:DemoGateway", str(plan.demo), None, opts)
+        self._plan, self._access, self._gateways, self._models = plan, access, gateways, models
+        reached = {name: gateway for name, host in plan.hosts.items() if (gateway := host.gateway)}
+        made = {name: self._key(name) for name in plan.keys} if reached else {}
+        self.keys = {name: key.key for name, key in made.items()}
+        self._known = {host: self._demo(host, reached[host], made) for host in reached}
+        urls, states = {}, {}
+        for role, first in plan.roles.items():
+            host = first.instance.host_name
+            if host in reached:
+                urls[role] = f"{reached[host].reached_at(access[host].host.ssh.address)}/v1"
+                states[role] = self._route(role, reached[host], serving[role]).state
+        self.urls, self.states = urls, states
+        self.register_outputs({"urls": urls})
+
+    def _key(self, name: str) -> DemoKey:
+        return DemoKey(f"{self._plan.demo}/{name}", name, pulumi.ResourceOptions(parent=self))
+
+    def _demo(self, host: str, gateway: Gateway, keys: Mapping[str, DemoKey]) -> DemoRoutes:
+        needed = [self._gateways[host]] if host in self._gateways else []
+        roles = {
+            role: {
+                "model": first.model,
+                "engine": first.engine,
+                "loads": [each.claim_name for each in self._all_of(role)],
+            }
+            for role, first in self._plan.roles.items()
+            if first.instance.host_name == host
+        }
+        return DemoRoutes(
+            f"{host}/{self._plan.demo}",
+            ssh=self._access[host].ssh,
+            host=host,
+            demo=str(self._plan.demo),
+            keys=[{"name": name, "sha256": key.sha256} for name, key in keys.items()],
+            connections_per_key=self._plan.connections_per_key,
+            drain_s=gateway.drain_s,
+            roles=roles,
+            opts=pulumi.ResourceOptions(parent=self, depends_on=needed),
+        )
+
+    def _route(self, role: str, gateway: Gateway, serving: pulumi.Output[Answering]) -> RoleRoute:
+        """Opened once everything that may serve it does, or has failed and something else does."""
+        first = self._plan.roles[role]
+        host = first.instance.host_name
+        fallback = self._plan.fallback_of(first)
+        replicas = self._plan.replicas_of(role)
+        port = gateway.adapter.port if gateway.adapter else None
+
+        def chosen(known: Answering) -> tuple[Placement, ...]:
+            return (fallback,) if fallback and known["placement"] == "fallback" else replicas
+
+        def route(known: Answering) -> dict[str, object]:
+            made = role_route.plain(role_route.role_route(role, chosen(known), port))
+            if known["placement"] == "fallback":
+                made |= {"model": first.model, "fallback": known["model"]}
+            return made
+
+        return RoleRoute(
+            f"{host}/{self._plan.demo}/{role}",
+            ssh=self._access[host].ssh,
+            host=host,
+            demo=str(self._plan.demo),
+            role=role,
+            route=serving.apply(route),
+            adapter=serving.apply(lambda known: role_route.adapter_routes(role, chosen(known)))
+            if port
+            else {},
+            key_files=serving.apply(lambda known: role_route.key_files(chosen(known))),
+            since=[self._models[each.claim_name].since for each in self._all_of(role)],
+            opts=pulumi.ResourceOptions(
+                parent=self,
+                depends_on=[
+                    self._known[host],
+                    *(self._models[each.claim_name] for each in self._all_of(role)),
+                ],
+            ),
+        )
+
+    def _all_of(self, role: str) -> list[Placement]:
+        """Every load that may serve a role."""
+        fallback = self._plan.fallback_of(self._plan.roles[role])
+        return [*self._plan.replicas_of(role), *([fallback] if fallback else [])]
