@@ -124,6 +124,22 @@ def ask(
 
 
 @app.command()
+def key(
+    name: Annotated[str, typer.Argument(help="one of the demo's `keys`")] = "default",
+    stack: StackOption = "dev",
+) -> None:
+    """Print a key of a stack's demo, which its clients send to the gateway."""
+    found = Stack(_project(), stack).keys()
+    if name not in found:
+        known = ", ".join(sorted(found))
+        raise Refusal(
+            f"stack {stack} has no key `{name}`",
+            fix=f"its keys: {known}." if known else "declare `gateway` for its host, and a demo.",
+        )
+    typer.echo(found[name])
+
+
+@app.command()
 def claims(stack: StackOption = "dev", host: HostOption = None) -> None:
     """Show what a stack's hosts' ledgers hold, of every stack."""
     project = _project()

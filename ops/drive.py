@@ -146,6 +146,22 @@ class Stack:
         """Print the outputs as JSON; the CLI's exit status."""
         return self.pulumi("stack", "output", "--json").returncode
 
+    def keys(self) -> dict[str, str]:
+        """Name → key of the stack's demo, in clear.
+
+        Raises:
+            Refusal: the stack was never brought up, or cannot be read.
+        """
+        shown = self.pulumi("stack", "output", "--json", "--show-secrets", quiet=True)
+        if shown.returncode != 0:
+            said = shown.stderr.strip().splitlines()
+            raise Refusal(
+                f"the outputs of stack {self.name} cannot be read: {said[-1] if said else ''}",
+                fix=f"`berth up {self.name}` first; its passphrase must be the one of that run.",
+            )
+        found: dict[str, str] = json.loads(shown.stdout).get("keys", {})
+        return found
+
     def _config(self) -> list[str]:
         return config_file.arguments(self.project, self.name)
 

@@ -173,6 +173,8 @@ def test_outputs_say_where_each_role_is_served(both: tuple[Recorder, dict[str, A
         "serving": "big",
         "fallback": "",
         "reason": "",
+        "url": "",
+        "route": "",
     }
     assert outputs["instances"]["triton@0"]["state"] == "active"
     assert outputs["instances"]["triton@0"]["endpoint"] == "http://127.0.0.1:8000"
