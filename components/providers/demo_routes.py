@@ -36,7 +36,7 @@ class DemoRoutesProvider(BerthProvider):
         payload = {
             "demo": props["demo"],
             "keys": props["keys"],
-            "connections_per_key": _number(props["connections_per_key"]),
+            "connections_per_key": _number(props.get("connections_per_key")),
             "drain_s": _number(props["drain_s"]),
             "roles": props["roles"],
         }
