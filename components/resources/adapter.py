@@ -88,6 +88,7 @@ class HostAdapter(pulumi.ComponentResource):
                 for label, value in adapter_container.labels(adapter_unit.STEM, stack).items()
             ],
             memory=self._adapter.memory_mib,
+            memory_swap=self._adapter.memory_mib,  # Both together: no swap.
             network_mode="host",
             read_only=True,
             restart="no",
