@@ -6,13 +6,17 @@ The tests of this file are one story and build on each other.
 from __future__ import annotations
 
 import json
+import secrets
 import ssl
 from collections.abc import Iterator
 from typing import Any
 
 import httpx
+import openai
 import pytest
 
+from components.renderers import gateway_setup
+from models.gateway import DemoKey, DemoRoutes, Endpoint, Replica, RoleRoute, key_hash
 from tests.e2e.host import TestHost, until
 from tests.e2e.workspace import Workspace, only, reference
 
@@ -24,9 +28,11 @@ ADAPTER = "http://127.0.0.1:8300"
 
 def sections(host: TestHost, **gateway: Any) -> dict[str, Any]:
     """One keyed instance with a model for the adapter to reach, and a gateway."""
-    made = only(reference(host), "triton@3", sentry=(SENTRY, "triton@3"))
+    whole = reference(host)
+    declared = whole["hosts"]["sandbox"]["gateway"]
+    made = only(whole, "triton@3", sentry=(SENTRY, "triton@3"))
     made["instances"]["triton@3"]["keyed_apis"] = "all"
-    made["hosts"]["sandbox"]["gateway"] |= gateway
+    made["hosts"]["sandbox"]["gateway"] = declared | gateway
     return made
 
 
@@ -123,6 +129,38 @@ def test_a_demos_routes_reach_a_keyed_triton_and_its_key_is_only_the_adapters(
     assert host.sh(f"runuser -u berth -- cat {key} || echo no") == "no"
 
 
+def test_a_stream_through_both_outlives_a_reload(gateway: dict[str, Any], host: TestHost) -> None:
+    key = secrets.token_urlsafe(32)
+    replica = Replica("127.0.0.1:8300", "berth-adapter.service")
+    served = Endpoint("reference/sentry", "/health", (replica,))
+    route = RoleRoute(model=SENTRY, engine="triton-vllm", openai=served)
+    keys = (DemoKey("test", key_hash(key)),)
+    host.sh(gateway_setup.put_demo(DemoRoutes("reference", keys, {"sentry": route})))
+    trusted = ssl.create_default_context(cadata=gateway["certificate"])
+    with (
+        httpx.Client(verify=trusted, trust_env=False, timeout=60) as http,
+        openai.OpenAI(
+            base_url=f"{gateway['url']}/v1", api_key=key, http_client=http, max_retries=0
+        ) as client,
+    ):
+        said = [{"role": "user", "content": "Tell me about harbours"}]
+        # An answer of a hundred tokens, one each 10 ms.
+        asked: Any = {"model": "sentry", "messages": said, "max_tokens": 200, "seed": 2}
+        whole = client.chat.completions.create(**asked)
+        workers = f"pgrep -P {main_pid(host, UNITS[0])}"
+        before = host.sh(workers).split()
+        with client.chat.completions.create(**asked, stream=True) as stream:
+            chunks = iter(stream)
+            first = [next(chunks) for _ in range(3)]
+            host.sh(f"systemctl reload {UNITS[0]}")
+            all_of_it = [*first, *chunks]
+        until(lambda: not {*before} & {*host.sh(workers).split()}, 20, "other workers")
+    assert {chunk.model for chunk in all_of_it} == {whole.model} == {"sentry"}
+    text = "".join(chunk.choices[0].delta.content or "" for chunk in all_of_it)
+    assert text == whole.choices[0].message.content
+    assert all_of_it[-1].choices[0].finish_reason == "stop"
+
+
 @pytest.mark.usefixtures("gateway")
 def test_a_demos_broken_file_shows_in_status_and_changes_nothing_else(
     workspace: Workspace, host: TestHost
@@ -186,12 +224,11 @@ def test_after_a_power_cut_both_serve_again_without_an_operator(host: TestHost) 
 def test_it_stays_while_a_demo_has_routes_and_then_nothing_of_it_is_left(
     workspace: Workspace, host: TestHost
 ) -> None:
-    host.sh("echo '{}' > /etc/berth/gateway/routes.d/desk.json")
     status, said = workspace.berth("down", STACK)
     assert status != 0
-    assert "routes.d still holds: desk.json" in said
+    assert "routes.d still holds: reference.json" in said
     assert [host.sh(f"systemctl is-active {unit}") for unit in UNITS] == ["active", "active"]
-    host.sh("rm /etc/berth/gateway/routes.d/desk.json /etc/berth/adapter/*.d/reference.json")
+    host.sh(gateway_setup.drop_demo("reference"))
     workspace.down(STACK)
     assert host.sh("ls /etc/systemd/system | grep berth || true") == ""
     assert host.sh("getent passwd berth-gateway berth-adapter || true") == ""
