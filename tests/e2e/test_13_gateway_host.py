@@ -226,9 +226,10 @@ def test_it_stays_while_a_demo_has_routes_and_then_nothing_of_it_is_left(
 ) -> None:
     status, said = workspace.berth("down", STACK)
     assert status != 0
-    assert "routes.d still holds: reference.json" in said
+    for name in ("gateway", "adapter"):
+        assert f"/etc/berth/{name}/routes.d still holds: reference.json" in said
     assert [host.sh(f"systemctl is-active {unit}") for unit in UNITS] == ["active", "active"]
-    host.sh(gateway_setup.drop_demo("reference"))
+    host.sh(gateway_setup.drop_demo("reference") + "rm /etc/berth/adapter/*.d/reference.json\n")
     workspace.down(STACK)
     assert host.sh("ls /etc/systemd/system | grep berth || true") == ""
     assert host.sh("getent passwd berth-gateway berth-adapter || true") == ""
