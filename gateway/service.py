@@ -14,7 +14,7 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
-from engines.failure import EngineError
+from engines.failure import EngineError, unavailable
 from gateway import errors
 from gateway.client import ClientGoneError
 from gateway.framing import Framing
@@ -65,6 +65,14 @@ def application(config: Path) -> Starlette:
         said = {"status": "ok", "roles": sorted(table.roles), "routes_read_at": table.read_at}
         return JSONResponse(said | ({"routes_refused": table.refused} if table.refused else {}))
 
+    async def role_health(request: Request) -> Response:
+        """Whether a role's engine is alive: what a balancer in front asks often, so no token."""
+        role = table.role(request.path_params["role"])
+        said = await role.engine.health()
+        if not said.ok:
+            raise unavailable(f"the engine of {role.name} does not serve: {said.reason}")
+        return JSONResponse({"status": "ok", "role": role.name, "engine": role.engine.name})
+
     async def metrics(_: Request) -> Response:
         table.refresh()
         content = await measures.text(table.roles.values())
@@ -86,6 +94,7 @@ def application(config: Path) -> Starlette:
         Route("/v1/models", models),
         Route("/v1/models/{role:path}", _told(model)),
         Route("/health", health),
+        Route("/health/{role:path}", _told(role_health)),
         Route("/metrics", metrics),
     ]
     handlers = {HTTPException: _unknown_path, Exception: _fault}

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 
-from components.renderers import adapter_unit
+from components.renderers import adapter_unit, host_service
 from components.renderers.adapter_container import DIRECTORY, LABEL, UID, USER
 from components.renderers.host_setup import INSTALL, RELOAD, installed
 from models.gateway import Adapter, Gateway
@@ -53,9 +53,15 @@ def install(gateway: Gateway, adapter: Adapter, restart: Restart) -> str:
     return "reload=no\n" + "\n".join(lines) + "\n"
 
 
+def unused() -> str:
+    """Refuses while demos have routes there, so that nothing is ended before it is known."""
+    return host_service.unused(DIRECTORY, adapter_unit.NAME)
+
+
 def uninstall() -> str:
-    """What `install` made gone."""
+    """What `install` made gone. Refuses while demos have routes there."""
     return f"""\
+{unused()}\
 rm -f {adapter_unit.PATH}
 rm -rf {DIRECTORY}
 ! getent passwd {USER} >/dev/null || userdel {USER}

@@ -12,7 +12,7 @@ import ipaddress
 import shlex
 from pathlib import Path
 
-from components.renderers import gateway_config, gateway_unit
+from components.renderers import gateway_config, gateway_unit, host_service
 from components.renderers.gateway_config import DIRECTORY, RUN, SELF_SIGNED, USER
 from components.renderers.gateway_shell import FUNCTIONS, LOCK
 from components.renderers.host_setup import RELOAD
@@ -97,15 +97,7 @@ cmp -s "$stage/{{path}}" {DIRECTORY}/{{path}} || {{{{
 
 def unused() -> str:
     """Refuses while demos have routes there, so that nothing is ended before it is known."""
-    return f"""\
-left=$(ls {DIRECTORY}/routes.d 2>/dev/null | tr '\\n' ' ')
-if [ -n "$left" ]; then
-  echo "{DIRECTORY}/routes.d still holds: $left" >&2
-  echo "Clients of those demos would get no answer, so the gateway stays." >&2
-  echo "Fix: pulumi destroy the stacks of those demos first." >&2
-  exit 1
-fi
-"""
+    return host_service.unused(DIRECTORY, gateway_unit.NAME)
 
 
 def teardown() -> str:

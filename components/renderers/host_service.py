@@ -36,3 +36,21 @@ def forgotten(stem: str) -> str:
 rm -f {SERVICES}/{stem}.json {SERVICES}/{stem}.json.new
 [ ! -d {SERVICES} ] || rmdir --ignore-fail-on-non-empty {SERVICES}
 """
+
+
+def unused(directory: str, unit: str) -> str:
+    """Shell lines that refuse while demos have routes there, before anything is ended.
+
+    Args:
+        directory: the one that holds `routes.d`.
+        unit: what serves them.
+    """
+    return f"""\
+left=$(ls {directory}/routes.d 2>/dev/null | tr '\\n' ' ')
+if [ -n "$left" ]; then
+  echo "{directory}/routes.d still holds: $left" >&2
+  echo "Clients of those demos would get no answer, so {unit} stays." >&2
+  echo "Fix: pulumi destroy the stacks of those demos first." >&2
+  exit 1
+fi
+"""

@@ -79,7 +79,10 @@ def _own(replicas: Sequence[Placement]) -> Endpoint:
 
 
 def _adapted(role: str, replicas: Sequence[Placement], port: int) -> Endpoint:
-    """The adapter's, which knows a replica by the model's name; its health is its engine's."""
+    """The adapter's, which knows a replica by the model's name; its health is its engine's.
+
+    One that asks for a key answers no check of the gateway's: the adapter, which has it, is asked.
+    """
     demo = replicas[0].demo
     several = len(replicas) > 1
     made = tuple(
@@ -88,12 +91,11 @@ def _adapted(role: str, replicas: Sequence[Placement], port: int) -> Endpoint:
             _unit(each),
             each.claim_name,
             model=f"{demo}/{_name(role, number)}" if several else None,
-            health=None if _key(each) else _health(each),
+            health=f"/health/{demo}/{_name(role, number)}" if _key(each) else _health(each),
             checked_at=None if _key(each) else _address(each),
         )
         for number, each in enumerate(replicas)
     )
-    # An engine that asks for a key answers no check of the gateway's: the adapter's own must do.
     return Endpoint(f"{demo}/{role}", "/health", made)
 
 

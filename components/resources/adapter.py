@@ -49,7 +49,18 @@ class HostAdapter(pulumi.ComponentResource):
         )
         # Its directory is there before it: Docker makes none for a mount.
         made = self._container(stack, installed)
-        self.state = self._unit(made, installed).state
+        running = self._unit(made, installed)
+        self.state = running.state
+        # Made last, so deleted first: demos' routes are told of before anything is stopped.
+        Command(
+            f"guard-adapter-{access.name}",
+            connection=access.connection(),
+            create="true",
+            delete=host_scripts.as_argument(user, adapter_setup.unused()),
+            logging=Logging.NONE,
+            add_previous_output_in_env=False,
+            opts=self._child(running),
+        )
         self.register_outputs({"host": access.name, "state": self.state})
 
     def _child(
@@ -88,6 +99,7 @@ class HostAdapter(pulumi.ComponentResource):
                 for label, value in adapter_container.labels(adapter_unit.STEM, stack).items()
             ],
             memory=self._adapter.memory_mib,
+            memory_swap=self._adapter.memory_mib,  # Both together: no swap.
             network_mode="host",
             read_only=True,
             restart="no",

@@ -25,9 +25,11 @@ ADAPTER = "http://127.0.0.1:8300"
 
 def sections(host: TestHost, **gateway: Any) -> dict[str, Any]:
     """One keyed instance with a model for the adapter to reach, and a gateway."""
-    made = only(reference(host), "triton@3", sentry=(SENTRY, "triton@3"))
+    whole = reference(host)
+    declared = whole["hosts"]["sandbox"]["gateway"]
+    made = only(whole, "triton@3", sentry=(SENTRY, "triton@3"))
     made["instances"]["triton@3"]["keyed_apis"] = "all"
-    made["hosts"]["sandbox"]["gateway"] |= gateway
+    made["hosts"]["sandbox"]["gateway"] = declared | gateway
     return made
 
 
@@ -103,6 +105,27 @@ def test_a_role_in_a_keyed_triton_is_reached_and_its_key_is_only_the_adapters(
 
 
 @pytest.mark.usefixtures("gateway")
+def test_a_stream_through_both_outlives_a_reload(workspace: Workspace, host: TestHost) -> None:
+    with Reached.of(workspace, STACK).openai() as client:
+        said = [{"role": "user", "content": "Tell me about harbours"}]
+        # An answer of a hundred tokens, one each 10 ms.
+        asked: Any = {"model": "sentry", "messages": said, "max_tokens": 200, "seed": 2}
+        whole = client.chat.completions.create(**asked)
+        workers = f"pgrep -P {main_pid(host, UNITS[0])}"
+        before = host.sh(workers).split()
+        with client.chat.completions.create(**asked, stream=True) as stream:
+            chunks = iter(stream)
+            first = [next(chunks) for _ in range(3)]
+            host.sh(f"systemctl reload {UNITS[0]}")
+            all_of_it = [*first, *chunks]
+        until(lambda: not {*before} & {*host.sh(workers).split()}, 20, "other workers")
+    assert {chunk.model for chunk in all_of_it} == {whole.model} == {"sentry"}
+    text = "".join(chunk.choices[0].delta.content or "" for chunk in all_of_it)
+    assert text == whole.choices[0].message.content
+    assert all_of_it[-1].choices[0].finish_reason == "stop"
+
+
+@pytest.mark.usefixtures("gateway")
 def test_a_demos_broken_file_shows_in_status_and_changes_nothing_else(
     workspace: Workspace, host: TestHost
 ) -> None:
@@ -165,12 +188,14 @@ def test_after_a_power_cut_both_serve_again_without_an_operator(host: TestHost) 
 def test_it_stays_while_a_demo_has_routes_and_then_nothing_of_it_is_left(
     workspace: Workspace, host: TestHost
 ) -> None:
-    host.sh("echo '{}' > /etc/berth/gateway/routes.d/desk.json")
+    for name in ("gateway", "adapter"):
+        host.sh(f"echo '{{}}' > /etc/berth/{name}/routes.d/desk.json")
     status, said = workspace.berth("down", STACK)
     assert status != 0
-    assert "routes.d still holds: desk.json" in said
+    for name in ("gateway", "adapter"):
+        assert f"/etc/berth/{name}/routes.d still holds: desk.json" in said
     assert [host.sh(f"systemctl is-active {unit}") for unit in UNITS] == ["active", "active"]
-    host.sh("rm /etc/berth/gateway/routes.d/desk.json")
+    host.sh("rm /etc/berth/*/routes.d/desk.json")
     workspace.down(STACK)
     assert host.sh("ls /etc/systemd/system | grep berth || true") == ""
     assert host.sh("getent passwd berth-gateway berth-adapter || true") == ""

@@ -151,12 +151,17 @@ def reference(host: TestHost) -> dict[str, Any]:
     sections = {key.removeprefix("berth:"): value for key, value in config.items()}
     declared = sections["hosts"]["sandbox"]
     declared["ssh"]["port"] = host.description["ssh"]["port"]
-    declared["gateway"]["url"] = f"https://127.0.0.1:{host.description['gateway']['port']}"
+    if port := host.description["gateway"]["port"]:
+        declared["gateway"]["url"] = f"https://127.0.0.1:{port}"
+    else:
+        del declared["gateway"]
     return sections
 
 
 def only(sections: dict[str, Any], *instances: str, **roles: tuple[str, str]) -> dict[str, Any]:
-    """The sections with just these instances and roles (role=(model, instance))."""
+    """The sections with just these instances and roles (role=(model, instance)); no gateway."""
+    for each in sections["hosts"].values():
+        each.pop("gateway", None)
     kept = {name: sections["instances"][name] for name in instances}
     changed = sections | {"instances": kept}
     changed["demo"] = {

@@ -12,6 +12,7 @@ from prometheus_client.parser import text_string_to_metric_families
 from tests.engines.asking import ALL, fake
 from tests.engines.serving import until
 from tests.gateway.running import Running, running
+from tests.providers.local_sshd import free_port
 
 HI: Any = [{"role": "user", "content": "hi"}]
 CHAT = {"model": "shop/architect", "messages": HI}
@@ -157,5 +158,20 @@ def test_many_streams_cut_at_any_point_leave_nothing_running(kind: str, tmp_path
 
             await until(none_left, 3)
             assert (await samples(service))["berth_adapter_requests_total", "499"] == CUT
+
+    asyncio.run(do())
+
+
+def test_a_roles_health_is_its_engines(tmp_path: Path) -> None:
+    async def do() -> None:
+        async with running(tmp_path, {"architect": fake("triton-vllm")}) as service:
+            service.routes["dead"] = service.routes["architect"] | {
+                "base_url": f"http://127.0.0.1:{free_port()}"
+            }
+            service.write()
+            for role, status in (("architect", 200), ("dead", 503), ("nobody", 404)):
+                answer = await service.http.get(f"{service.base}/health/shop/{role}")
+                assert answer.status_code == status, role
+            assert (await service.http.get(f"{service.base}/health")).status_code == 200
 
     asyncio.run(do())

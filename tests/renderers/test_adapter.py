@@ -27,12 +27,13 @@ START = adapter_setup.preamble("berth-adapter-1a2b3c4", "0a" * 32) + adapter_set
     [
         INSTALL,
         adapter_setup.uninstall(),
+        adapter_setup.unused(),
         START,
         adapter_setup.stop(),
         host_service.noted("berth-adapter", 8311, "dev"),
         host_service.forgotten("berth-adapter"),
     ],
-    ids=["install", "uninstall", "start", "stop", "noted", "forgotten"],
+    ids=["install", "uninstall", "unused", "start", "stop", "noted", "forgotten"],
 )
 def test_every_script_is_one_that_sh_can_read(script: str) -> None:
     done = subprocess.run(["sh", "-n"], input=script, text=True, capture_output=True, check=False)

@@ -241,7 +241,9 @@ def test_a_gateway_is_set_up_watched_and_let_go_only_while_no_demo_has_routes(
     assert '"port": 8443, "stack": "test"' in commands["gateway-alpha"]["stdin"]
     assert "DNS:alpha.test" in commands["gateway-alpha"]["stdin"]
     assert "routes.d still holds" in commands["gateway-alpha"]["delete"]
-    assert "routes.d still holds" in commands["guard-gateway-alpha"]["delete"]
+    for name in ("gateway", "adapter"):
+        guarded = commands[f"guard-{name}-alpha"]["delete"]
+        assert f"/etc/berth/{name}/routes.d still holds" in guarded
     watched = recorder.of_type("pulumi-python:dynamic/berth:RunningUnit")
     for unit in ("alpha/berth-gateway.service", "alpha/berth-adapter.service"):
         assert watched[unit]["unit"] == unit.partition("/")[2]
