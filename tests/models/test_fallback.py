@@ -71,10 +71,11 @@ def test_another_role_on_a_fallbacks_gpu_is_refused() -> None:
         "http_port": 8001,
         "metrics_port": 8101,
     }
-    roles = sections["demo"]["roles"] = {
+    roles: dict[str, dict[str, Any]] = {
         "guard": {"model": "small", "instance": "triton@0"},
         "judge": {"model": "small", "instance": "triton@1"},
     }
+    sections["demo"]["roles"] = roles
     tiny = {"weights": "small", "max_model_len": 1024, "gpu_memory_utilization": 0.2}
     assert not [each for each in refusals(plan_of(sections, tiny=tiny)) if "claimed by" in each]
     roles["judge"]["fallback"] = {"model": "tiny", "instance": "triton@0"}
