@@ -6,6 +6,7 @@ import asyncio
 import os
 import sys
 from collections.abc import Sequence
+from functools import cache
 from pathlib import Path
 from typing import Annotated
 
@@ -51,11 +52,34 @@ def up(
         forget_if_changed(driven, fresh_if_changed)
     if driven.up() != 0:
         raise typer.Exit(1)
+    _end(project, driven)
+
+
+@app.command()
+def retry(
+    role: Annotated[str, typer.Argument(help="a role that its fallback serves")],
+    stack: StackOption = "dev",
+) -> None:
+    """Try a role's own model again; its fallback leaves the GPUs for as long as that takes."""
+    project = _project()
     plan = load_plan(project, stack)
-    if not _show(project, plan):
+    _see_role(plan, role)
+    driven = Stack(project, stack)
+    if driven.retry(plan.roles[role].claim_name) != 0:
         raise typer.Exit(1)
-    answered = _ask(project, plan, list(plan.roles), QUESTION)
-    raise typer.Exit(0 if answered else 1)
+    _end(project, driven)
+
+
+def _end(project: Path, driven: Stack) -> None:
+    """Show what runs and let each role answer; last, who serves in whose place."""
+    plan = load_plan(project, driven.name)
+    seen = live.look(plan, ssh_of_hosts(project, plan.hosts))
+    known = cache(driven.reasons)
+    served = show.show(_console(), plan, seen, known)
+    served = served and _ask(project, plan, list(plan.roles), QUESTION)
+    for line in show.stand_ins(plan, seen, known):
+        typer.echo(line)
+    raise typer.Exit(0 if served else 1)
 
 
 @app.command()
@@ -116,10 +140,7 @@ def ask(
     """Let a role answer."""
     project = _project()
     plan = load_plan(project, stack)
-    if role not in plan.roles:
-        raise Refusal(
-            f"stack {stack} has no role `{role}`", fix=f"its roles: {', '.join(plan.roles)}."
-        )
+    _see_role(plan, role)
     raise typer.Exit(0 if _ask(project, plan, [role], text) else 1)
 
 
@@ -201,6 +222,13 @@ def reference() -> None:
     typer.echo(written_reference(), nl=False)
 
 
+def _see_role(plan: Plan, role: str) -> None:
+    if role not in plan.roles:
+        raise Refusal(
+            f"stack {plan.stack} has no role `{role}`", fix=f"its roles: {', '.join(plan.roles)}."
+        )
+
+
 def _project() -> Path:
     """The project that the working directory is in; what it declares is relative to it."""
     project = project_directory()
@@ -225,7 +253,16 @@ def _ssh(project: Path, plan: Plan, host: str | None) -> dict[str, dict[str, obj
 
 
 def _show(project: Path, plan: Plan) -> bool:
-    return show.show(_console(), plan, live.look(plan, ssh_of_hosts(project, plan.hosts)))
+    seen = live.look(plan, ssh_of_hosts(project, plan.hosts))
+    return show.show(_console(), plan, seen, lambda: _reasons(project, plan.stack))
+
+
+def _reasons(project: Path, stack: str) -> dict[str, str]:
+    """Why a fallback serves: in the stack's state, which need not be in reach of who looks."""
+    try:
+        return Stack(project, stack).reasons()
+    except Refusal:
+        return {}
 
 
 def _ask(project: Path, plan: Plan, roles: Sequence[str], text: str) -> bool:
@@ -233,13 +270,20 @@ def _ask(project: Path, plan: Plan, roles: Sequence[str], text: str) -> bool:
     ssh = ssh_of_hosts(project, plan.hosts)
 
     async def answer(role: str) -> str | None:
-        placement = plan.roles[role]
-        host = placement.instance.host_name
-        try:
-            return await live.ask(ssh[host], placement, text, ANSWER_TIMEOUT_S)
-        except EngineError as error:
-            say(f"{role} does not answer: {error}")
-            return None
+        first = plan.roles[role]
+        fallback = plan.fallback_of(first)
+        for placement in [first, *([fallback] if fallback else [])]:
+            host = placement.instance.host_name
+            try:
+                said = await live.ask(ssh[host], placement, text, ANSWER_TIMEOUT_S)
+            except EngineError as error:
+                who = (
+                    f"its fallback {placement.model}" if placement is fallback else placement.model
+                )
+                say(f"{role}: {who} does not answer: {error}")
+            else:
+                return said
+        return None
 
     async def all_answers() -> list[str | None]:
         return await asyncio.gather(*(answer(role) for role in roles))

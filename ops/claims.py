@@ -91,6 +91,8 @@ def _marks(record: ClaimRecord, stacks: Sequence[str]) -> list[str]:
     marks = []
     if record.shared:
         marks.append("shared")
+    if record.instead_of:
+        marks.append("fallback")
     if record.leaving:
         marks.append("leaving")
     if not record.stack:

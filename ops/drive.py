@@ -9,6 +9,7 @@ import sys
 import tempfile
 from pathlib import Path
 
+from components.providers.fallback import FAILED
 from config.files import stack_sections
 from models.refusal import Refusal
 from ops import config_file
@@ -101,6 +102,41 @@ class Stack:
                 say(f"stack {self.name} is as declared: nothing to change")
                 return 0
         return self._judged("up", "--yes", "--skip-preview", "--continue-on-error")
+
+    def retry(self, claim_name: str) -> int:
+        """Try a model again that had failed and left its place to its fallback.
+
+        Returns:
+            The CLI's exit status.
+
+        Raises:
+            Refusal: it has not failed.
+        """
+        self.prepare()
+        exported = json.loads(self.pulumi("stack", "export", quiet=True).stdout)
+        found = [
+            each["urn"]
+            for each in exported.get("deployment", {}).get("resources") or []
+            if (each.get("outputs") or {}).get("claim_name") == claim_name
+            and each["outputs"].get("state") == FAILED
+        ]
+        if not found:
+            raise Refusal(
+                "its model has not failed: there is nothing to try again",
+                consequence="Nothing was done.",
+                fix="`berth status` shows what serves; `berth up` tries what has changed.",
+            )
+        self.environment[INVENTORY] = "live"
+        replaced = [word for urn in found for word in ("--replace", urn)]
+        return self._judged("up", "--yes", "--skip-preview", "--continue-on-error", *replaced)
+
+    def reasons(self) -> dict[str, str]:
+        """Role → why its fallback serves, from the stack's outputs; empty where none are known."""
+        said = self.pulumi("stack", "output", "--json", quiet=True)
+        if said.returncode != 0:
+            return {}
+        roles = json.loads(said.stdout).get("roles") or {}
+        return {role: str(its.get("reason") or "") for role, its in roles.items()}
 
     def preview(self, recorded: bool | None = None) -> int:
         """Show what `up` would do, judged by the policy pack.

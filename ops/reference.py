@@ -8,7 +8,7 @@ from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
 from models.catalog import CatalogModel
-from models.demo import Demo, Role
+from models.demo import Demo, Fallback, Role
 from models.gateway import Adapter, Gateway, TlsFiles
 from models.host import Gpu, Host, Restart, SshAccess, Ulimit
 from models.instance import Instance, Mount
@@ -28,6 +28,7 @@ PARTS: tuple[tuple[str, type[BaseModel]], ...] = (
     ("A further directory of an instance: `mounts[]`", Mount),
     ("A demo: `berth:demo`", Demo),
     ("A role: `berth:demo.roles.<name>`", Role),
+    ("What serves where a role's model does not: `fallback`", Fallback),
     ("A model: `catalog/<name>.yaml`", CatalogModel),
 )
 

@@ -2,21 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
 from components.providers.gateway_health import ADAPTER_UNIT, GATEWAY_UNIT
+from models.answering import READY, answering, stand_in
 from models.gpu_map import gpu_map, of_host
 from models.instance import LOOPBACK
-from models.plan import Plan
+from models.plan import Placement, Plan
 from ops.live import LiveHost, LiveInstance
 
+Reasons = Callable[[], Mapping[str, str]]
+"""Role → why its own model does not serve, where anybody knows."""
 
-def show(console: Console, plan: Plan, live: Mapping[str, LiveHost]) -> bool:
-    """Print what runs. True when all that is declared is there and serves."""
+
+def show(
+    console: Console, plan: Plan, live: Mapping[str, LiveHost], reasons: Reasons = dict
+) -> bool:
+    """Print what runs. True when each role is served, by its own model or by its fallback.
+
+    Args:
+        reasons: asked only where a fallback serves.
+    """
     troubled = False
     for name, host in live.items():
         if host.trouble is not None:
@@ -35,8 +45,34 @@ def show(console: Console, plan: Plan, live: Mapping[str, LiveHost]) -> bool:
     models, missing = _models(plan, live)
     if plan.placements:
         console.print(models)
-        console.print(_roles(plan))
+        console.print(_roles(plan, live))
+    for line in stand_ins(plan, live, reasons):
+        console.print(line, style="yellow", highlight=False, markup=False, soft_wrap=True)
     return not (troubled or idle or unserved or missing)
+
+
+def stand_ins(plan: Plan, live: Mapping[str, LiveHost], reasons: Reasons = dict) -> list[str]:
+    """A line for each role that is not on its own model although it declares a fallback."""
+    found = [
+        (role, first, fallback)
+        for role, first in plan.roles.items()
+        if (fallback := plan.fallback_of(first)) and _state(first, live) != READY
+    ]
+    known = reasons() if found else {}
+    return [
+        stand_in(
+            role,
+            first,
+            answering(
+                first,
+                fallback,
+                _state(first, live),
+                known.get(role, "") or _why(first, live),
+                _state(fallback, live),
+            ),
+        )
+        for role, first, fallback in found
+    ]
 
 
 def _table(title: str, *columns: str) -> Table:
@@ -68,18 +104,24 @@ def _gpus(plan: Plan, live: Mapping[str, LiveHost]) -> Table:
 def _instances(plan: Plan, live: Mapping[str, LiveHost]) -> tuple[Table, bool]:
     table = _table("Instances", "instance", "host", "unit", "state", "GPUs", "endpoint there")
     troubled = False
-    rows = [(each, each.name, each.unit, each.endpoint) for each in plan.instances]
+    rows = [(each, each.name, each.unit, each.endpoint, False) for each in plan.instances]
     rows += [
-        (each.instance, each.server.name, each.server.unit, each.server.endpoint)
+        (
+            each.instance,
+            each.server.name,
+            each.server.unit,
+            each.server.endpoint,
+            _other_serves(plan, each, live),
+        )
         for each in plan.placements
         if each.server
     ]
-    for instance, name, unit, endpoint in rows:
+    for instance, name, unit, endpoint, spare in rows:
         inventory = live[instance.host_name].inventory if instance.host_name in live else None
         state = inventory.units.get(unit, "not there") if inventory else "?"
         trouble = _live(name, instance.host_name, live).trouble
         good = state == "active" and not trouble
-        troubled = troubled or not good
+        troubled = troubled or not (good or spare)
         table.add_row(
             name,
             instance.host_name,
@@ -119,23 +161,54 @@ def _models(plan: Plan, live: Mapping[str, LiveHost]) -> tuple[Table, bool]:
         instance = placement.instance
         held = _live(placement.served_by, instance.host_name, live).models.get(placement.entry)
         state = (held.state or "not loaded") if held else "not there"
-        ready = state == "READY"
-        missing = missing or not ready
+        ready = state == READY
+        missing = missing or not (ready or _other_serves(plan, placement, live))
         reason = f" {held.reason}" if held and held.reason and not ready else ""
+        spare = bool(placement.instead_of) and not ready and _other_serves(plan, placement, live)
         table.add_row(
             placement.entry,
             placement.served_by,
             placement.engine,
             ", ".join(str(gpu.index) for gpu in instance.gpus),
             f"{placement.catalog.max_model_len} tokens",
-            f"[green]{state}[/green]" if ready else f"[red]{state}[/red]{reason}",
+            f"[green]{state}[/green]"
+            if ready
+            else "stands by"
+            if spare
+            else f"[red]{state}[/red]{reason}",
         )
     return table, missing
 
 
-def _roles(plan: Plan) -> Table:
+def _other_serves(plan: Plan, placement: Placement, live: Mapping[str, LiveHost]) -> bool:
+    """Whether its fallback serves, or what it is the fallback of."""
+    others = [
+        each
+        for each in plan.placements
+        if placement.claim_name == each.instead_of or each.claim_name == placement.instead_of
+    ]
+    return any(_state(each, live) == READY for each in others)
+
+
+def _state(placement: Placement, live: Mapping[str, LiveHost]) -> str:
+    """What its server says of it; empty where that holds nothing of it."""
+    held = _live(placement.served_by, placement.instance.host_name, live).models
+    return held[placement.entry].state if placement.entry in held else ""
+
+
+def _why(placement: Placement, live: Mapping[str, LiveHost]) -> str:
+    """What its server says of why it is not there."""
+    there = _live(placement.served_by, placement.instance.host_name, live)
+    held = there.models.get(placement.entry)
+    return (held.reason if held else "") or there.trouble
+
+
+def _roles(plan: Plan, live: Mapping[str, LiveHost]) -> Table:
     table = _table("Roles", "role", "model", "served by", "on host", "at")
-    for role, placement in plan.roles.items():
+    for role, first in plan.roles.items():
+        fallback = plan.fallback_of(first)
+        instead = fallback and _state(first, live) != READY and _state(fallback, live) == READY
+        placement = fallback if fallback and instead else first
         instance = placement.instance
         served = (placement.served_by, instance.host_name, placement.endpoint)
         table.add_row(role, placement.model, *served)

@@ -11,6 +11,7 @@ import pytest
 import yaml
 
 from models.catalog import CatalogModel
+from models.demo import Role
 from models.stack import StackConfig
 from models.validation import parse
 from ops.reference import reference
@@ -54,13 +55,18 @@ def test_the_first_change_of_the_readme_can_be_made() -> None:
 
 
 def test_the_examples_in_the_demos_page_are_valid() -> None:
-    demo, model = re.findall(r"```yaml\n(.*?)```", (ROOT / "docs/demos.md").read_text(), re.DOTALL)
+    demo, model, roles = re.findall(
+        r"```yaml\n(.*?)```", (ROOT / "docs/demos.md").read_text(), re.DOTALL
+    )
     sections = yaml.safe_load(demo)["config"]
     shipped = yaml.safe_load((ROOT / "Pulumi.frontdesk.yaml").read_text())["config"]
     assert sections == shipped
     plain = {key.removeprefix("berth:"): value for key, value in sections.items()}
     parse(StackConfig, plain, "berth:")
     parse(CatalogModel, yaml.safe_load(model), "catalog/my-model.yaml")
+    for role in yaml.safe_load(roles)["roles"].values():
+        parse(Role, role, "berth:demo.roles")
+        assert (ROOT / "catalog" / f"{role['fallback']['model']}.yaml").is_file()
 
 
 def test_the_units_that_host_setup_names_are_those_of_the_shipped_layout() -> None:

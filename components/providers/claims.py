@@ -9,7 +9,7 @@ import pulumi
 from pulumi.dynamic import CreateResult, DiffResult, ReadResult, Resource, UpdateResult
 
 from components.providers import ledger
-from components.providers.eviction import evict, in_the_way, loaded
+from components.providers.eviction import evict, in_the_way, loaded, serves_last
 from components.providers.plain_refusals import BerthProvider, same
 from components.providers.progress import progress, say
 from components.providers.ssh import Session
@@ -127,7 +127,8 @@ def _ensure(props: Mapping[str, Any], olds: Mapping[str, Any]) -> dict[str, Any]
         must_go = [
             record
             for record in claimed.leaving
-            if record.name in claimed.conflicting or await _is_nobodys(session, record, abandoned)
+            if record.name in claimed.conflicting
+            or await _is_nobodys(session, record, abandoned, claimed.claims)
         ]
         failed = await _vacate(session, props, must_go)
         failed |= await evict(session, in_the_way(_records(olds), claimed.claims))
@@ -140,14 +141,17 @@ def _ensure(props: Mapping[str, Any], olds: Mapping[str, Any]) -> dict[str, Any]
     return _inputs(props) | {"leaving": []}
 
 
-async def _is_nobodys(session: Session, record: ClaimRecord, abandoned: set[str]) -> bool:
+async def _is_nobodys(
+    session: Session, record: ClaimRecord, abandoned: set[str], claimed: Sequence[ClaimRecord]
+) -> bool:
     """Whether perhaps no resource is left that would end this claim.
 
     So it is with what an earlier run left leaving, and with a model that never was loaded: a run
-    that is killed in a load leaves the claim in the ledger and no model in the state.
+    that is killed in a load leaves the claim in the ledger and no model in the state. Not with one
+    that was kept because what takes its place failed: that goes once its successor serves.
     """
     if record.name in abandoned:
-        return True
+        return not await serves_last(session, record, claimed)
     try:
         return not await loaded(session, record)
     except Refusal:

@@ -64,6 +64,28 @@ async def loaded(session: Session, record: ClaimRecord) -> bool:
     return state.state not in ("", "UNAVAILABLE")
 
 
+async def serves_last(
+    session: Session, record: ClaimRecord, claimed: Iterable[ClaimRecord]
+) -> bool:
+    """Whether a model that leaves is loaded, and nothing that has its roles now is.
+
+    Args:
+        claimed: what its holder has claimed in its place. A model that cannot be asked for counts
+            as not loaded.
+    """
+    heirs = [each for each in claimed if not each.leaving and set(each.roles) & set(record.roles)]
+    if not heirs or not await _surely_loaded(session, record):
+        return False
+    return not any([await _surely_loaded(session, heir) for heir in heirs])
+
+
+async def _surely_loaded(session: Session, record: ClaimRecord) -> bool:
+    try:
+        return await loaded(session, record)
+    except Refusal:
+        return False
+
+
 def in_the_way(before: Sequence[ClaimRecord], now: Sequence[ClaimRecord]) -> list[ClaimRecord]:
     """The claims that give up memory of a GPU on which another one takes more than before.
 

@@ -12,13 +12,12 @@ from datetime import UTC, datetime
 from typing import Any
 
 from components.providers import gateway_routes, ledger
-from components.providers.eviction import evict, loaded
+from components.providers.eviction import evict, serves_last
 from components.providers.load_failure import NotServing
 from components.providers.plain_refusals import same
 from components.providers.progress import say
 from components.providers.ssh import Session
 from components.providers.ssh_shared import on_host
-from models.claim_record import ClaimRecord
 from models.refusal import Refusal
 
 READY, FAILED, STANDBY = "READY", "FAILED", "STANDBY"
@@ -116,23 +115,16 @@ async def keep_the_last(session: Session, props: Mapping[str, Any]) -> None:
     Raises:
         Refusal: nothing does; then it stays, and its routes with it.
     """
-    roles = set(props.get("roles") or [])
-    if not roles:
-        return
     own = await ledger.claims_of(session, props["holder"])
     mine = [each for each in own if each.leaving and each.name == props["claim_name"]]
-    others = [each for each in own if not each.leaving and roles & set(each.roles)]
-    if not mine or not others or not await _serves(session, mine[0]):
-        return
-    for record in others:
-        if await _serves(session, record):
-            return
-    raise Refusal(
-        f"{mine[0].model} on {mine[0].instance} is kept: what takes its place for "
-        f"{' and '.join(sorted(roles))} is not loaded",
-        consequence="It goes on serving, and holds its GPUs.",
-        fix="mend what took its place, and run this again: it goes once that serves.",
-    )
+    for record in mine:
+        if await serves_last(session, record, own):
+            raise Refusal(
+                f"{record.model} on {record.instance} is kept: what takes its place for "
+                f"{' and '.join(record.roles)} is not loaded",
+                consequence="It goes on serving, and holds its GPUs.",
+                fix="mend what took its place, and run this again: it goes once that serves.",
+            )
 
 
 def _told(props: Mapping[str, Any], refusal: Refusal) -> Refusal:
@@ -149,14 +141,9 @@ def _told(props: Mapping[str, Any], refusal: Refusal) -> Refusal:
 
 async def _left_serving(session: Session, props: Mapping[str, Any], roles: list[str]) -> str:
     names = " and ".join(roles)
-    for record in await ledger.claims_of(session, props["holder"]):
-        if record.leaving and set(roles) & set(record.roles) and await _serves(session, record):
+    own = await ledger.claims_of(session, props["holder"])
+    for record in own:
+        went_on = record.leaving and set(roles) & set(record.roles)
+        if went_on and await serves_last(session, record, own):
             return f"{record.model} on {record.instance} goes on serving {names}."
     return f"Nothing serves {names} now, and no `fallback` is declared."
-
-
-async def _serves(session: Session, record: ClaimRecord) -> bool:
-    try:
-        return await loaded(session, record)
-    except Refusal:
-        return False

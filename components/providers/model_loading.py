@@ -65,13 +65,15 @@ class ModelLoading:
                 refusal.cause, consequence=refusal.consequence, fix=refusal.fix, at=refusal.at
             ) from refusal
 
-    async def ensure(self, *, anew: bool = False) -> str:
+    async def ensure(self, *, anew: bool = False, known: bool = True) -> str:
         """Have the model loaded as declared, and answering; its digest.
 
         Idempotent: what a killed run began is waited for, and kept if it is what is wanted.
 
         Args:
             anew: unload what is loaded even if its digest is the wanted one.
+            known: whether what is loaded has been through the canary; a run may have been killed
+                between the two.
 
         Raises:
             NotServing: server not up, load or canary failed, or it takes more than its claim.
@@ -85,11 +87,15 @@ class ModelLoading:
         if state.state == "READY":
             digest = await loaded_digest(self._triton, wanted.model)
             if digest == wanted.digest and not anew:
-                failure = await self._canary()
+                failure = broken = await self._canary()
+                if failure is None and not known:
+                    failure = await day_one.canary_of(
+                        self._session, self._triton, wanted, alone=False
+                    )
                 if failure is None:
                     return digest
                 say(f"{self._name}{wanted.model} is READY but fails ({failure}): loading it again")
-                await self.unload(failure)
+                await self.unload(broken)
             else:
                 await self.unload()
         return await self._load()

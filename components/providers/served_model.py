@@ -113,12 +113,13 @@ class ServedModelProvider(BerthProvider):
 
         async def work(session: Session) -> None:
             await falling_back.keep_the_last(session, _props)
-            await gateway_routes.close(
-                session, _props["holder"], _props["claim_name"], gateway_routes.REPLACED
-            )
-            await served_unit.end(
-                session, served.unit, served.gpus, served.claim_mib, served.unload_timeout_s
-            )
+            if _props.get("state") != FAILED:  # That was ended, and left nothing behind.
+                await gateway_routes.close(
+                    session, _props["holder"], _props["claim_name"], gateway_routes.REPLACED
+                )
+                await served_unit.end(
+                    session, served.unit, served.gpus, served.claim_mib, served.unload_timeout_s
+                )
             await ledger.release_leaving(session, _props["holder"], _props["claim_name"])
 
         on_host(_props["ssh"], work)

@@ -66,7 +66,8 @@ class TritonModelProvider(BerthProvider):
             Refusal: host not reachable, or the model does not serve and has no fallback, or
                 something of it is left.
         """
-        return CreateResult(f"{props['host']}:{props['instance']}/{props['model']}", _ensure(props))
+        id_ = f"{props['host']}:{props['instance']}/{props['model']}"
+        return CreateResult(id_, _ensure(props, known=False))
 
     def update(self, _id: str, _olds: dict[str, Any], _news: dict[str, Any]) -> UpdateResult:
         """Reload for another configuration or entry, unloading first; otherwise only note it.
@@ -85,7 +86,8 @@ class TritonModelProvider(BerthProvider):
         smaller = _news["claim_mib"] < _olds["claim_mib"]
         called = not same(_olds.get("wanted", ALWAYS), _news.get("wanted", ALWAYS))
         if anew or smaller or called or _olds.get("state") != READY:
-            return UpdateResult(_ensure(_news, anew=anew))
+            known = _olds.get("state") == READY
+            return UpdateResult(_ensure(_news, anew=anew, known=known))
         digest = {"loaded_digest": str(_olds["loaded_digest"])}
         return UpdateResult(_inputs(_news) | falling_back.serves_on(_olds) | digest)
 
@@ -245,7 +247,7 @@ class TritonModel(Resource, module="berth", name="TritonModel"):
         super().__init__(TritonModelProvider(), name, properties, opts)
 
 
-def _ensure(props: Mapping[str, Any], *, anew: bool = False) -> dict[str, Any]:
+def _ensure(props: Mapping[str, Any], *, anew: bool = False, known: bool = True) -> dict[str, Any]:
     wanted = Wanted.of(props)
     if falling_back.stands_by(props):
         return _inputs(props) | STANDS_BY | _NOT_LOADED
@@ -258,7 +260,7 @@ def _ensure(props: Mapping[str, Any], *, anew: bool = False) -> dict[str, Any]:
             if props.get("fallback"):
                 await loading.wait_for_server()
                 await falling_back.make_room(session, props)
-            return await loading.ensure(anew=anew)
+            return await loading.ensure(anew=anew, known=known)
 
     try:
         with server_turn(_server(props), _doing(props, "loading")):

@@ -27,6 +27,7 @@ class Answering:
     settings: Settings
     model: str
     log: Callable[[str], None]
+    mute: bool = False
 
     @asynccontextmanager
     async def _generations(self, question: Question) -> AsyncIterator[list[Generation]]:
@@ -42,7 +43,10 @@ class Answering:
 
     def _begin(self, prompt: str, question: Question) -> Generation:
         wanted = question.sampling
-        outputs = [answers.begin(self.model, prompt, wanted, index) for index in range(wanted.n)]
+        outputs = [
+            answers.begin(self.model, prompt, wanted, index, mute=self.mute)
+            for index in range(wanted.n)
+        ]
         length = answers.tokens_of(prompt)
         return Generation(outputs, wanted, length, self.settings.max_model_len - length)
 

@@ -49,7 +49,7 @@ class Server:
         self.metrics = Metrics(self.settings.names[0], self.engine.kv_tokens, wanted)
         self.stepper = Stepper(self.engine, self.settings.max_running, self.metrics)
         name = self.engine.checkpoint.name
-        self.answering = Answering(self.stepper, self.settings, name, self.log)
+        self.answering = Answering(self.stepper, self.settings, name, self.log, self.engine.is_mute)
 
     async def beside(self, http: uvicorn.Server) -> None:
         """Step, and end the server some time after its engine ended."""
@@ -74,6 +74,7 @@ class Server:
             body = question.parse_body(await request.body())
             question.check_model(body, self.settings)
             asked = ask(body, self.settings)
+            self.engine.meet_a_request()
             if not self.engine.alive:
                 raise EngineDeadError
             request_id = request.headers.get("x-request-id") or body.get("request_id")

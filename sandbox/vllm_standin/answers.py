@@ -6,6 +6,7 @@ import hashlib
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from itertools import repeat
 
 from .sampling import Sampling
 
@@ -130,8 +131,10 @@ class Sequence:
     _end: int = 0
 
 
-def begin(model: str, prompt: str, sampling: Sampling, index: int) -> Sequence:
-    source = answer(model, prompt, sampling, index)
+def begin(
+    model: str, prompt: str, sampling: Sampling, index: int, *, mute: bool = False
+) -> Sequence:
+    source = repeat("") if mute else answer(model, prompt, sampling, index)
     end = natural_length(model, prompt, sampling, index)
     return Sequence(_source=source, _end=end)
 

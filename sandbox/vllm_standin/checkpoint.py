@@ -26,6 +26,12 @@ class Checkpoint:
         return found
 
     @property
+    def ailment(self) -> str:
+        """What is wrong with it once it is loaded: `crashes` or `mute`, by a key of its config.json
+        that no real checkpoint has."""
+        return str(self.config.get("sandbox_ailment", ""))
+
+    @property
     def total_bytes(self) -> int:
         return sum(self.tensors.values())
 

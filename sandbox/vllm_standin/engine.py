@@ -33,6 +33,18 @@ class Engine:
     def alive(self) -> bool:
         return all(worker.alive for worker in self.workers)
 
+    def meet_a_request(self) -> None:
+        """A checkpoint whose kernels do not work here takes the engine down with the first one."""
+        if self.checkpoint.ailment == "crashes":
+            for worker in self.workers:
+                worker.process.kill()
+                worker.process.wait(timeout=30)
+
+    @property
+    def is_mute(self) -> bool:
+        """Whether its tokens are all empty, as with weights that its number format spoils."""
+        return self.checkpoint.ailment == "mute"
+
     def shutdown(self) -> None:
         """Give the memory back, which takes a moment, and see the processes out."""
         for worker in self.workers:

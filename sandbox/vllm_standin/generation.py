@@ -20,6 +20,7 @@ _CANCELLED = "Request was cancelled"
 
 
 def _begin(engine: Engine, request: Request, log: Callable[[str], None]) -> sampling.Sampling:
+    engine.meet_a_request()
     if not engine.alive:
         raise RuntimeError(DEAD)
     wanted = sampling.parse(request.parameters, log)
@@ -43,7 +44,8 @@ async def generate(
     request = Request.read(raw)
     wanted = _begin(engine, request, log)
     name, prompt = engine.checkpoint.name, request.prompt
-    outputs = [answers.begin(name, prompt, wanted, index) for index in range(wanted.n)]
+    mute = engine.is_mute
+    outputs = [answers.begin(name, prompt, wanted, i, mute=mute) for i in range(wanted.n)]
     length = answers.tokens_of(prompt)
     metrics.count("vllm:prompt_tokens_total", length)
     started, first = time.monotonic(), True

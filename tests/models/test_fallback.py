@@ -65,22 +65,21 @@ def test_a_plan_with_a_fallback_on_its_models_gpus_passes_the_rules() -> None:
 
 
 def test_another_role_on_a_fallbacks_gpu_is_refused() -> None:
-    alone = with_fallback(None, guard={"model": "small", "instance": "triton@0"})
-    alone["demo"]["roles"] = {
-        "guard": alone["demo"]["roles"]["guard"],
-        "sentry": alone["demo"]["roles"]["sentry"] | {"fallback": None},
+    sections = with_fallback(None)
+    sections["instances"]["triton@1"] = sections["instances"]["triton@0"] | {
+        "gpus": [G1],
+        "http_port": 8001,
+        "metrics_port": 8101,
     }
-    assert not [each for each in refusals(plan_of(alone)) if "claimed by" in each]
-    beside = copy.deepcopy(alone)
-    beside["instances"]["triton@1"] = beside["instances"]["triton@0"] | {
-        "gpus": [G1], "http_port": 8001, "metrics_port": 8101,
-    }  # fmt: skip
-    beside["demo"]["roles"]["judge"] = {
-        "model": "small", "instance": "triton@1",
-        "fallback": {"model": "tiny", "instance": "triton@0"},
-    }  # fmt: skip
+    roles: dict[str, dict[str, Any]] = {
+        "guard": {"model": "small", "instance": "triton@0"},
+        "judge": {"model": "small", "instance": "triton@1"},
+    }
+    sections["demo"]["roles"] = roles
     tiny = {"weights": "small", "max_model_len": 1024, "gpu_memory_utilization": 0.2}
-    (said,) = [each for each in refusals(plan_of(beside, tiny=tiny)) if "claimed by" in each]
+    assert not [each for each in refusals(plan_of(sections, tiny=tiny)) if "claimed by" in each]
+    roles["judge"]["fallback"] = {"model": "tiny", "instance": "triton@0"}
+    (said,) = [each for each in refusals(plan_of(sections, tiny=tiny)) if "claimed by" in each]
     assert "judge (tiny on triton@0), the fallback" in said
     assert "guard (small on triton@0)" in said
 

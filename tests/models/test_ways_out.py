@@ -171,3 +171,20 @@ def test_following_a_way_out_passes_the_rule_that_refused(
     for way in moves:
         moved = plan(("gemma-4-e4b-it", way.split("instance: ")[1].split("`")[0]))
         assert not overlaps([*moved.claims, *taken], seen.rooms)
+
+
+def test_a_model_may_move_to_where_its_fallback_stands_by(checkpoint: Checkpoint) -> None:
+    alone = plan(("gemma-4-e4b-it", "triton@2"))
+    (first,) = alone.placements
+    elsewhere = next(each for each in alone.instances if each.name == "triton@3")
+    standing_by = replace(
+        first,
+        model="gemma-4-e2b-it",
+        catalog=CATALOG["gemma-4-e2b-it"],
+        instance=elsewhere,
+        instead_of=first.claim_name,
+    )
+    mine = replace(alone, placements=(first, standing_by))
+    taken = (claim_on(mine, 2), claim_on(mine, 0), claim_on(mine, 1))
+    told = ways_out(mine, around(mine, checkpoint, taken), [first.claim_name])
+    assert told == ["set `instance: triton@3` (GPU 3) for role r0."]

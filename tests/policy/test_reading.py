@@ -64,6 +64,21 @@ def test_the_pack_reads_servers_of_one_models_own_as_the_program_judged_them(
     assert sorted(reading.judged.models, key=repr) == sorted(judged.models, key=repr)
 
 
+def test_the_pack_reads_a_fallback_as_the_program_judged_it(project: Path) -> None:
+    file = project / "Pulumi.dev.yaml"
+    fallback = "fallback: {model: gemma-4-e4b-it, instance: triton@0}"
+    text = file.read_text().replace("triton@wide-01}", f"triton@wide-01, {fallback}}}")
+    file.write_text(text)
+    judged, reading = both_ways(project, "dev")
+    assert reading.trouble == ()
+    assert sorted(reading.judged.models, key=repr) == sorted(judged.models, key=repr)
+    (standing_by,) = [each for each in reading.judged.models if each.instead_of]
+    assert standing_by.at == "berth:demo.roles.architect.fallback"
+    for rule in RULES:
+        said = [str(each.refusal) for each in rule.findings(reading.judged)]
+        assert not [each for each in said if "architect+worker" in each], rule.NAME
+
+
 def test_a_plan_knows_its_surroundings(project: Path) -> None:
     plan = load_plan(project, "dev")
     judged = of_plan(plan, inventory(plan), RELEASES, {})

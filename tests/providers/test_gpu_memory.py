@@ -2,7 +2,14 @@
 
 from __future__ import annotations
 
-from components.providers.gpu_memory import Memory, Process, not_freed, read_memory, risen
+from components.providers.gpu_memory import (
+    Memory,
+    Process,
+    beyond_claim,
+    not_freed,
+    read_memory,
+    risen,
+)
 from components.providers.ssh_shared import on_host
 from tests.providers.local_sshd import LocalSshd
 
@@ -81,3 +88,30 @@ def test_an_nvidia_smi_that_fails_says_nothing_usable(sshd: LocalSshd) -> None:
         assert on_host(sshd.ssh, read_memory) is None
     finally:
         (sshd.bin / "nvidia-smi").unlink()
+
+
+def test_a_model_within_its_claim_and_a_little_more_is_as_planned() -> None:
+    before = _memory(300, (1, 250))
+    assert beyond_claim(before, _memory(10836, (1, 250), (2, 10536)), ["G"], CLAIM) == []
+
+
+def test_one_that_takes_more_is_told_with_the_numbers() -> None:
+    before = _memory(300, (1, 250))
+    told = beyond_claim(before, _memory(10837, (1, 250), (2, 10537)), ["G"], CLAIM)
+    assert told == ["G: 10537 MiB instead of 9000"]
+
+
+def test_where_the_driver_lists_no_process_the_growth_tells() -> None:
+    assert beyond_claim(_memory(300), _memory(10836), ["G"], CLAIM) == []
+    assert beyond_claim(_memory(300), _memory(10837), ["G"], CLAIM) == [
+        "G: 10537 MiB instead of 9000"
+    ]
+
+
+def test_a_neighbour_that_comes_at_the_same_time_is_not_taken_for_it() -> None:
+    assert beyond_claim(_memory(0), _memory(20000, (2, 5000), (3, 15000)), ["G"], CLAIM) == []
+
+
+def test_what_was_there_before_is_not_counted() -> None:
+    before = _memory(12000, (1, 12000))
+    assert beyond_claim(before, _memory(21000, (1, 12000), (2, 9000)), ["G"], CLAIM) == []

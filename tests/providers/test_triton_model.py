@@ -72,6 +72,42 @@ def test_a_model_that_was_not_ready_when_it_was_read_wants_an_update() -> None:
     assert PROVIDER.diff("x", OUTS | {"state": "LOADING"}, INPUTS).changes
 
 
+FALLBACK = {"name": "berth/dev/demo.other/triton@2", "gpus": [{"uuid": "GPU-1", "mib": 9000.0}]}
+FAILED = OUTS | {"state": "FAILED", "fallback": FALLBACK}
+
+
+def test_a_model_that_failed_and_has_a_fallback_is_left_at_that() -> None:
+    whole = FALLBACK | {"gpus": [{"uuid": "GPU-1", "mib": 9000}]}
+    assert not PROVIDER.diff("x", FAILED, INPUTS | {"fallback": whole}).changes
+
+
+def test_a_model_that_failed_and_has_none_any_more_is_tried_again() -> None:
+    assert PROVIDER.diff("x", FAILED, INPUTS | {"fallback": None}).changes
+
+
+@pytest.mark.parametrize("key", ["config_digest", "entry_revision", "load_timeout_s"])
+def test_a_model_that_failed_is_tried_again_once_it_is_another(key: str) -> None:
+    assert PROVIDER.diff("x", FAILED, INPUTS | {"fallback": FALLBACK, key: "other"}).changes
+
+
+def test_a_fallback_stands_by_until_it_is_wanted() -> None:
+    standing = OUTS | {"state": "STANDBY", "wanted": ""}
+    assert not PROVIDER.diff("x", standing, INPUTS | {"wanted": ""}).changes
+    diff = PROVIDER.diff("x", standing, INPUTS | {"wanted": "2026-11-21T10:00:00.000+00:00"})
+    assert (diff.changes, diff.replaces) == (True, [])
+    assert PROVIDER.diff("x", standing, INPUTS | {"wanted": UNKNOWN}).changes
+
+
+def test_a_fallback_that_was_loaded_by_hand_is_to_be_unloaded() -> None:
+    loaded = OUTS | {"state": "READY", "wanted": ""}
+    assert PROVIDER.diff("x", loaded, INPUTS | {"wanted": ""}).changes
+
+
+def test_a_fallback_is_created_without_touching_its_host() -> None:
+    created = PROVIDER.create(INPUTS | {"wanted": ""}).outs or {}
+    assert (created["state"], created["loaded_digest"]) == ("STANDBY", "")
+
+
 @pytest.mark.parametrize("provider", [ClaimsProvider, RepositoryEntryProvider, TritonModelProvider])
 def test_a_provider_is_stored_by_its_name_and_holds_nothing(
     provider: type[pulumi.dynamic.ResourceProvider],

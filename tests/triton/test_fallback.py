@@ -235,18 +235,23 @@ def test_without_a_fallback_it_is_refused_and_says_that_nothing_serves_the_role(
     assert host.records() == {}
 
 
+def inputs_of(triton: RealTriton, claims: list[ClaimRecord]) -> dict[str, Any]:
+    """Of the resource that claims them."""
+    declared = [ledger.declared(each) for each in claims]
+    return {"ssh": triton.sshd.ssh, "host": "sandbox", "holder": HOLDER, "claims": declared}
+
+
 def moved(
     triton: RealTriton, host: HostLedger, name: str, **told: Any
 ) -> tuple[dict[str, Any], Callable[[], dict[str, Any]]]:
     """A role that serves on one GPU and is declared on another: the old model, the new's load."""
     assert host.records() == {}
     old, new = claim_of(triton, name, 1), claim_of(triton, f"{name}-new", 2)
-    inputs = {"ssh": triton.sshd.ssh, "host": "sandbox", "holder": HOLDER}
-    claims = CLAIMS.create(inputs | {"claims": [ledger.declared(old)]}).outs or {}
+    claims = CLAIMS.create(inputs_of(triton, [old])).outs or {}
     write(triton, old)
     served = PROVIDER.create(props(triton, old)).outs or {}
     write(triton, new, **told)
-    CLAIMS.update("x", claims, inputs | {"claims": [ledger.declared(new)]})
+    CLAIMS.update("x", claims, inputs_of(triton, [new]))
     return served, lambda: PROVIDER.create(props(triton, new)).outs or {}
 
 
@@ -259,6 +264,9 @@ def test_what_served_on_other_gpus_stays_until_its_successor_serves(
     assert "elsewhere on triton@1 goes on serving architect" in caught.value.consequence
     with pytest.raises(Refusal, match="elsewhere on triton@1 is kept"):
         PROVIDER.delete("x", old)
+    again = inputs_of(triton, [claim_of(triton, "elsewhere-new", 2)])
+    read = CLAIMS.read("x", again).outs or {}
+    CLAIMS.update("x", read, again)
     assert triton.state(old["model"])["state"] == "READY"
     assert len(host.records()) == 2
     host.call("release", "--name", old["claim_name"])

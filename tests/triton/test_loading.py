@@ -69,6 +69,13 @@ def test_a_model_that_is_loaded_as_declared_is_kept(triton: RealTriton) -> None:
     assert triton.lifetimes("kept") == ["begin"]
 
 
+def test_a_model_that_a_killed_run_loaded_has_the_canary_before_it(triton: RealTriton) -> None:
+    triton.entry("unseen", answer="")
+    triton.by_hand("load", "unseen")
+    assert "its answer is empty" in _refused(triton.props("unseen")).cause
+    assert triton.state("unseen")["state"] == "UNAVAILABLE"
+
+
 def test_a_model_loaded_with_another_configuration_is_unloaded_first(triton: RealTriton) -> None:
     triton.entry("other", digest="d1")
     triton.by_hand("load", "other")

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from components.providers.fallback import SERVES
 from components.providers.triton_model import TritonModelProvider
 from models.refusal import Refusal
 from tests.providers.local_sshd import free_port
@@ -19,7 +20,7 @@ PROVIDER = TritonModelProvider()
 
 
 def _outs(triton: RealTriton, model: str, **changed: Any) -> dict[str, Any]:
-    return triton.props(model, **changed) | {"state": "READY", "loaded_digest": "d1"}
+    return triton.props(model, **changed) | SERVES | {"loaded_digest": "d1"}
 
 
 def test_a_model_that_nobody_loaded_is_gone(triton: RealTriton) -> None:
