@@ -35,6 +35,9 @@ class CatalogModel(Declared):
     """Directory of the weights, beside the others in the host's weights directory."""
     engine: Engine = "triton-vllm"
     """What serves it; a role may say otherwise."""
+    engine_dir: Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$")] | None = None
+    """Directory of its engines as `trtllm-build` leaves them (config.json, rank*.engine), beside
+    the weights, whose directory then has the tokenizer: for engine `triton-batcher` alone."""
     image: str | None = None
     """Image of its own server, where the stack's for this engine (`images`) will not do, as on the
     day a model comes out. Not for engines in Triton: their instance has the image."""
@@ -53,7 +56,9 @@ class CatalogModel(Declared):
     """Longest context, prompt and answer together, in tokens."""
     gpu_memory_utilization: float = Field(default=0.90, gt=0, le=1)
     """Share of each GPU's memory that the engine takes for itself (vLLM's argument). With
-    `shared_mib` it follows from that."""
+    `shared_mib` it follows from that. TensorRT-LLM's engines have no such budget: there it is the
+    share that the KV cache takes of what is free once the weights are loaded
+    (`kv_cache_config.free_gpu_memory_fraction`), and the claim is on the whole GPU."""
     shared_mib: MiB | None = None
     """Memory budget on each of its GPUs, in MiB, for a model that may stand beside other such ones
     if their budgets fit; its engine is told to keep to it, CUDA graphs included. Unset: it has its
@@ -63,9 +68,11 @@ class CatalogModel(Declared):
     out where that one does not fit."""
     config_pbtxt: str | None = None
     """Triton's model configuration, where the rendered one will not do. It must make one engine:
-    `instance_group [ { count: 1, kind: KIND_MODEL } ]`."""
+    `instance_group [ { count: 1, kind: KIND_MODEL } ]`. Not for `triton-batcher`, which has four.
+    """
     engine_args: dict[str, JsonValue] = {}
-    """Further engine arguments of vLLM, by their Python names."""
+    """Further arguments of the engine: vLLM's by their Python names; of TensorRT-LLM those of its
+    LLM class; for `triton-batcher` parameters of the `tensorrt_llm` model's config.pbtxt."""
     load_timeout_s: Seconds = 900
     """Bound on a load, until the first answer, in seconds."""
     unload_timeout_s: Seconds = 120

@@ -13,6 +13,7 @@ from models.finding import UNTOUCHED
 from models.host import Host
 from models.plan import Placement, Plan, PlannedInstance
 from models.plan_checks import (
+    entry_refusals,
     gpu_refusals,
     role_refusals,
 )
@@ -77,6 +78,7 @@ def make_plan(
             )
             placements.append(placement)
             roles |= dict.fromkeys(names, placement)
+    refusals += entry_refusals(placements)
     plan = Plan(
         stack=stack,
         hosts=_hosts_in_use(config, base, roles),

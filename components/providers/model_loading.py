@@ -91,7 +91,7 @@ class ModelLoading:
 
     async def _failure(self) -> str | None:
         try:
-            return await canary(self._triton, self._wanted.model, 5)
+            return await canary(self._triton, self._wanted, 5)
         except NoAnswer:
             return None  # busy, as far as one can tell
 
@@ -150,7 +150,7 @@ class ModelLoading:
         wanted = self._wanted
         async with progress(f"{self._name}asking {wanted.model} for a first answer"):
             try:
-                return await canary(self._triton, wanted.model, wanted.canary_timeout_s)
+                return await canary(self._triton, wanted, wanted.canary_timeout_s)
             except NoAnswer as error:
                 return f"no answer within {error.seconds:.0f} s"
 

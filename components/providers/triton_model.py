@@ -30,6 +30,7 @@ _OTHERS = (
     "load_timeout_s",
     "unload_timeout_s",
     "canary_timeout_s",
+    "engine",
 )
 _INPUTS = (*_REPLACES, *_RELOADS, *_OTHERS)
 READY = "READY"
@@ -142,6 +143,7 @@ class TritonModel(Resource, module="berth", name="TritonModel"):
         load_timeout_s: int,
         unload_timeout_s: int,
         canary_timeout_s: int = 60,
+        engine: str = "triton-vllm",
         opts: pulumi.ResourceOptions | None = None,
     ) -> None:
         """Declare a loaded model.
@@ -165,6 +167,7 @@ class TritonModel(Resource, module="berth", name="TritonModel"):
             load_timeout_s: bound on the load, and on waiting for the server, in seconds.
             unload_timeout_s: bound on an unload, until memory is back, in seconds.
             canary_timeout_s: bound on the first answer, in seconds.
+            engine: what runs behind it: a name of `engines.NATIVE`.
         """
         properties = {
             "ssh": ssh,
@@ -185,6 +188,7 @@ class TritonModel(Resource, module="berth", name="TritonModel"):
             "load_timeout_s": load_timeout_s,
             "unload_timeout_s": unload_timeout_s,
             "canary_timeout_s": canary_timeout_s,
+            "engine": engine,
             "state": None,
             "loaded_digest": None,
         }

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 
-from components.renderers.entry import weights_path
+from components.renderers.weights import weights_path
 from models.plan import SERVERS, Placement
 
 INSIDE = 8000
