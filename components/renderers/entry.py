@@ -12,10 +12,11 @@ from collections.abc import Mapping
 
 from components.renderers.engines import ENTRIES, EntryRenderer
 from components.renderers.engines.triton_vllm import arguments as by_vllms_names
-from components.renderers.weights import weights_path
+from components.renderers.weights import engine_dir, weights_path
+from models.engine import part_name
 from models.plan import Placement
 
-__all__ = ["digest", "engine_args", "entry_files", "parts", "weights_path"]
+__all__ = ["digest", "engine_args", "entry_files", "needs", "parts", "weights_path"]
 
 HEAD = """\
 # Rendered by Berth from catalog/{model}.yaml. A change made here by hand is undone by `pulumi up`.
@@ -55,6 +56,12 @@ def entry_files(placement: Placement) -> dict[str, str]:
         ARGUMENTS: json.dumps(engine_args(placement), indent=2) + "\n",
         **_renderer(placement).files(placement),
     }
+
+
+def needs(placement: Placement, name: str) -> str:
+    """The directory that an entry of its reads, which must be there before it is written."""
+    computes = part_name(placement.entry, "tensorrt_llm")
+    return engine_dir(placement) if name == computes else weights_path(placement)
 
 
 def parts(placement: Placement) -> dict[str, dict[str, str]]:

@@ -85,7 +85,7 @@ class Demo(pulumi.ComponentResource):
                     repository=placement.instance.host.repository,
                     entry=name,
                     files=files,
-                    weights=entry.weights_path(placement),
+                    weights=entry.needs(placement, name),
                     owner=placement.owner,
                     opts=pulumi.ResourceOptions(parent=self, depends_on=[self._claims[host]]),
                 )

@@ -196,3 +196,19 @@ def test_a_host_stack_without_a_demo_declares_no_model(tmp_path: Path) -> None:
     assert not recorder.of_type(MODEL)
     assert len(recorder.of_type(IMAGE)) == 2  # one on each host
     assert outputs["roles"] == {}
+
+
+def test_a_model_of_several_entries_is_loaded_once_all_are_written(tmp_path: Path) -> None:
+    sections = with_key_files(tmp_path)
+    sections["demo"]["roles"]["sentry"]["engine"] = "triton-batcher"
+    small = {"weights": "small", "engine_dir": "small-built", "max_model_len": 4096}
+    recorder, outputs = declared(plan_of(sections, small=small), tmp_path)
+    entries = recorder.of_type(ENTRY)
+    parts = [f"shop._{part}.small" for part in ("preprocessing", "tensorrt_llm", "postprocessing")]
+    assert {f"beta/{name}" for name in ("shop.small", *parts)} <= entries.keys()
+    assert entries[f"beta/{parts[1]}"]["weights"] == "/data/triton/weights/small-built"
+    assert entries["beta/shop.small"]["weights"] == "/data/triton/weights/small"
+    model = recorder.of_type(MODEL)["shop.small/triton@b0"]
+    assert model["engine"] == "triton-batcher"
+    assert model["entry_revision"] == "r1+r1+r1+r1"
+    assert outputs["roles"]["sentry"]["model"] == "shop.small"
