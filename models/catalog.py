@@ -6,7 +6,7 @@ from typing import Annotated, Literal, Self
 
 from pydantic import Field, JsonValue, model_validator
 
-from models.engine import Engine
+from models.engine import TRAITS, Engine
 from models.memory.budget import MIB
 from models.memory.overhead import GRAPHS
 from models.scalars import Declared, MiB, ModelName, Seconds, Tokens
@@ -71,8 +71,11 @@ class CatalogModel(Declared):
     `instance_group [ { count: 1, kind: KIND_MODEL } ]`. Not for `triton-batcher`, which has four.
     """
     engine_args: dict[str, JsonValue] = {}
-    """Further arguments of the engine: vLLM's by their Python names; of TensorRT-LLM those of its
-    LLM class; for `triton-batcher` parameters of the `tensorrt_llm` model's config.pbtxt."""
+    """Further engine arguments of vLLM, by their Python names, for the engines that run on it."""
+    trtllm_args: dict[str, JsonValue] = {}
+    """The same of TensorRT-LLM, for the engines that run on that: of its LLM class, or for
+    `triton-batcher` parameters of the `tensorrt_llm` model's config.pbtxt. Apart from vLLM's, so
+    that a role changes between the two by its `engine` alone."""
     load_timeout_s: Seconds = 900
     """Bound on a load, until the first answer, in seconds."""
     unload_timeout_s: Seconds = 120
@@ -100,6 +103,10 @@ class CatalogModel(Declared):
         eager = self.engine_args.get("enforce_eager") is True
         told = self.shared_mib - (0 if eager else GRAPHS // MIB)
         return min(1.0, max(LEAST_SHARE, int(told / cuda_mib * 10_000) / 10_000))
+
+    def further_args(self, engine: Engine) -> dict[str, JsonValue]:
+        """What an engine is told besides, by its own names."""
+        return self.trtllm_args if TRAITS[engine].runs == "trtllm" else self.engine_args
 
     @property
     def width(self) -> int:

@@ -93,16 +93,17 @@ def _budget_refusals(name: str, model: CatalogModel, engine: Engine) -> list[Ref
 def _engine_refusals(name: str, model: CatalogModel) -> list[Refusal]:
     return [
         Refusal(
-            f"`{key}` is not for `engine_args`",
+            f"`{key}` is not for `{field}`",
             consequence=f"It would contradict what Berth renders itself. {UNTOUCHED}",
             fix="the weights' directory says it."
             if key == "model"
             else "set `executor` beside it."
             if key == "distributed_executor_backend"
             else f"set `{key}` beside it.",
-            at=f"catalog/{name}.yaml: engine_args.{key}",
+            at=f"catalog/{name}.yaml: {field}.{key}",
         )
-        for key in model.engine_args
+        for field, args in (("engine_args", model.engine_args), ("trtllm_args", model.trtllm_args))
+        for key in args
         if key in RESERVED_ENGINE_ARGS
     ]
 

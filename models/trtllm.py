@@ -56,41 +56,41 @@ def trtllm_refusals(
     if TRAITS[engine].runs != "trtllm":
         return
     at = f"catalog/{name}.yaml"
-    for key in sorted(model.engine_args.keys() & SAID_BESIDE.keys()):
+    for key in sorted(model.trtllm_args.keys() & SAID_BESIDE.keys()):
         yield Refusal(
-            f"`{key}` is not for `engine_args`",
+            f"`{key}` is not for `trtllm_args`",
             consequence=f"It would contradict what Berth renders itself. {UNTOUCHED}",
             fix=f"set `{SAID_BESIDE[key]}` beside it.",
-            at=f"{at}: engine_args.{key}",
+            at=f"{at}: trtllm_args.{key}",
         )
     if engine == "triton-batcher":
         yield from _batcher(model, environment, instance, at)
         return
     yield from _kv_cache(model, at)
-    if engine == "triton-llmapi" and "triton_config" in model.engine_args:
+    if engine == "triton-llmapi" and "triton_config" in model.trtllm_args:
         yield Refusal(
-            "`triton_config` is not for `engine_args`",
+            "`triton_config` is not for `trtllm_args`",
             consequence=f"Without `decoupled` it could not stream. {UNTOUCHED}",
             fix="leave it out: Berth renders it.",
-            at=f"{at}: engine_args.triton_config",
+            at=f"{at}: trtllm_args.triton_config",
         )
 
 
 def _kv_cache(model: CatalogModel, at: str) -> Iterator[Refusal]:
-    told = model.engine_args.get("kv_cache_config", {})
+    told = model.trtllm_args.get("kv_cache_config", {})
     if not isinstance(told, dict):
         yield Refusal(
             "`kv_cache_config` is a map, such as {dtype: fp8}",
             consequence=f"The engine would not start. {UNTOUCHED}",
             fix="write its keys below it.",
-            at=f"{at}: engine_args.kv_cache_config",
+            at=f"{at}: trtllm_args.kv_cache_config",
         )
     elif "free_gpu_memory_fraction" in told:
         yield Refusal(
-            "`free_gpu_memory_fraction` is not for `engine_args`",
+            "`free_gpu_memory_fraction` is not for `trtllm_args`",
             consequence=f"It would contradict what Berth renders itself. {UNTOUCHED}",
             fix="set `gpu_memory_utilization` beside it: for this engine it means just that.",
-            at=f"{at}: engine_args.kv_cache_config.free_gpu_memory_fraction",
+            at=f"{at}: trtllm_args.kv_cache_config.free_gpu_memory_fraction",
         )
 
 
@@ -109,15 +109,15 @@ def _batcher(
         yield Refusal(
             "`triton-batcher` has four configurations, and `config_pbtxt` is one",
             consequence=f"It would be for none of them. {UNTOUCHED}",
-            fix="leave it out, and set parameters of `tensorrt_llm` by `engine_args`.",
+            fix="leave it out, and set parameters of `tensorrt_llm` by `trtllm_args`.",
             at=f"{at}: config_pbtxt",
         )
-    for key in sorted(model.engine_args.keys() - BATCHER_PARAMETERS - SAID_BESIDE.keys()):
+    for key in sorted(model.trtllm_args.keys() - BATCHER_PARAMETERS - SAID_BESIDE.keys()):
         yield Refusal(
             f"`{key}` is no parameter of TensorRT-LLM's batcher that a catalog entry may set",
             consequence=f"Nobody would read it. {UNTOUCHED}",
             fix=f"leave it out; there are {', '.join(sorted(BATCHER_PARAMETERS))}.",
-            at=f"{at}: engine_args.{key}",
+            at=f"{at}: trtllm_args.{key}",
         )
     if model.width > 1 and environment.get(ORCHESTRATOR) != "1":
         yield Refusal(

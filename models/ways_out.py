@@ -181,6 +181,7 @@ class _Trial:
         if weights is None or weights.trouble:
             return None
         trtllm = TRAITS[placement.engine].runs == "trtllm"
+        further = catalog.further_args(placement.engine)
         asked = Asked(
             max_model_len=catalog.max_model_len,
             tensor_parallel_size=catalog.tensor_parallel_size,
@@ -188,7 +189,7 @@ class _Trial:
             gpu_memory_utilization=placement.gpu_memory_utilization,
             dtype=catalog.dtype,
             quantization=catalog.quantization,
-            engine_args=by_vllms_names(catalog.engine_args) if trtllm else catalog.engine_args,
+            engine_args=by_vllms_names(further) if trtllm else further,
             vllm=None if trtllm else self._around.vllm.get(instance.declared.image),
             engine="trtllm" if trtllm else "vllm",
         )

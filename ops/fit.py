@@ -140,7 +140,7 @@ def _asked(entry: CatalogModel | None, weights: Weights, options: Options) -> As
             entry.gpu_memory_utilization,
             entry.dtype,
             entry.quantization,
-            by_vllms_names(entry.engine_args) if trtllm else entry.engine_args,
+            by_vllms_names(entry.trtllm_args) if trtllm else entry.engine_args,
             engine="trtllm" if trtllm else "vllm",
         )
     share = options.utilization

@@ -148,7 +148,7 @@ def _unless_windows_matter(
         plan,
         fits=None,
         unknown="it fits if TensorRT-LLM keeps of its layers with a window no more than that, "
-        "which `engine_args: {kv_cache_config: {max_attention_window: [...]}}` tells it to",
+        "which `trtllm_args: {kv_cache_config: {max_attention_window: [...]}}` tells it to",
     )
 
 

@@ -28,17 +28,17 @@ def refused(engine: str, role: str = "sentry", **small: Any) -> str:
     ("engine", "entry", "says"),
     [
         ("triton-batcher", {}, "nothing says where they are"),
-        ("triton-llmapi", {"engine_args": {"max_seq_len": 9}}, "set `max_model_len` beside it"),
+        ("triton-llmapi", {"trtllm_args": {"max_seq_len": 9}}, "set `max_model_len` beside it"),
         (
             "triton-llmapi",
-            {"engine_args": {"kv_cache_config": {"free_gpu_memory_fraction": 0.5}}},
+            {"trtllm_args": {"kv_cache_config": {"free_gpu_memory_fraction": 0.5}}},
             "set `gpu_memory_utilization` beside it",
         ),
-        ("triton-llmapi", {"engine_args": {"kv_cache_config": "fp8"}}, "is a map"),
-        ("triton-llmapi", {"engine_args": {"triton_config": {}}}, "could not stream"),
+        ("triton-llmapi", {"trtllm_args": {"kv_cache_config": "fp8"}}, "is a map"),
+        ("triton-llmapi", {"trtllm_args": {"triton_config": {}}}, "could not stream"),
         (
             "triton-batcher",
-            {"engine_dir": "built", "engine_args": {"kv_cache_reuse": True}},
+            {"engine_dir": "built", "trtllm_args": {"kv_cache_reuse": True}},
             "`kv_cache_reuse` is no parameter of TensorRT-LLM's batcher",
         ),
         (
@@ -67,9 +67,15 @@ def test_the_batcher_on_two_gpus_has_to_start_workers_itself() -> None:
     assert plan_of(sections, big=wide | {"engine_dir": "built"}).roles["architect"]
 
 
-def test_vllms_arguments_stay_vllms() -> None:
-    args = {"weights": "small", "max_model_len": 8192, "engine_args": {"kv_reuse": 1}}
-    assert plan_of(SECTIONS, small=args).roles["sentry"].engine == "triton-vllm"
+def test_each_familys_arguments_are_its_own() -> None:
+    small = {"weights": "small", "max_model_len": 8192, "engine_dir": "built"}
+    args = {"engine_args": {"seed": 0}, "trtllm_args": {"max_beam_width": 2}}
+    for engine in ("triton-vllm", "triton-batcher"):
+        sections = copy.deepcopy(SECTIONS)
+        sections["demo"]["roles"]["sentry"] |= {"engine": engine}
+        placement = plan_of(sections, small=small | args).roles["sentry"]
+        told = placement.catalog.further_args(placement.engine)
+        assert told == args["engine_args" if engine == "triton-vllm" else "trtllm_args"]
 
 
 def test_one_entry_is_not_two_engines() -> None:

@@ -118,5 +118,5 @@ def _engine(placement: Placement) -> str:
         + _DYNAMIC
         + batcher_ensemble.engine_tensors()
         + _CPU.format(count=1)
-        + parameters(told | placement.catalog.engine_args)
+        + parameters(told | placement.catalog.trtllm_args)
     )

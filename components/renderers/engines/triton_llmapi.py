@@ -68,7 +68,7 @@ def model_yaml(placement: Placement) -> dict[str, object]:
     A stream needs `decoupled`. The KV cache is a share of what is free once the weights are there.
     """
     catalog = placement.catalog
-    own = dict(catalog.engine_args)
+    own = dict(catalog.trtllm_args)
     kv_cache = own.pop("kv_cache_config", {})
     assert isinstance(kv_cache, dict)  # noqa: S101 - models.trtllm has refused all else
     said: dict[str, object] = {

@@ -41,7 +41,7 @@ def arguments(placement: Placement) -> dict[str, object]:
         args["quantization"] = catalog.quantization
     if catalog.width > 1:
         args["distributed_executor_backend"] = catalog.executor
-    return args | catalog.engine_args
+    return args | catalog.further_args(placement.engine)
 
 
 def files(_placement: Placement) -> Mapping[str, str]:

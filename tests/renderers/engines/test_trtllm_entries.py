@@ -42,7 +42,7 @@ def test_each_engine_that_runs_from_an_entry_has_a_renderer() -> None:
 
 def test_the_llm_api_is_told_what_the_catalog_says_and_may_stream() -> None:
     args = {"max_batch_size": 8, "kv_cache_config": {"dtype": "fp8"}}
-    files = entry.entry_files(placed("triton-llmapi", engine_args=args))
+    files = entry.entry_files(placed("triton-llmapi", trtllm_args=args))
     assert json.loads(files["1/model.yaml"]) == {
         "model": "/data/triton/weights/big-nvfp4",
         "backend": "pytorch",
@@ -86,7 +86,7 @@ def test_a_part_is_named_as_no_model_can_be() -> None:
 
 
 def test_the_batcher_runs_prebuilt_engines_with_the_tokenizer_of_the_weights() -> None:
-    placement = batcher(gpu_memory_utilization=0.8, engine_args={"enable_kv_cache_reuse": True})
+    placement = batcher(gpu_memory_utilization=0.8, trtllm_args={"enable_kv_cache_reuse": True})
     engine = told(placement, "tensorrt_llm")
     assert engine["gpt_model_path"] == "/data/triton/weights/big-built"
     assert engine["gpt_model_type"] == "inflight_fused_batching"
@@ -108,7 +108,7 @@ def test_every_configuration_can_be_read() -> None:
 
 
 def test_the_digest_changes_with_a_part() -> None:
-    assert entry.digest(batcher()) != entry.digest(batcher(engine_args={"max_beam_width": 2}))
+    assert entry.digest(batcher()) != entry.digest(batcher(trtllm_args={"max_beam_width": 2}))
     assert entry.digest(batcher()) != entry.digest(batcher(engine_dir="other"))
 
 
