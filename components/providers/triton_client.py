@@ -9,7 +9,7 @@ from urllib.parse import quote
 
 import httpx
 
-from engines import native
+from engines import NATIVE, native
 from engines.asked_token import CANARY
 from engines.protocol import Upstream
 
@@ -105,6 +105,16 @@ class TritonClient:
         body = {"text_input": text, "parameters": dict(parameters)}
         answer = await self._ask("POST", _model(model, "generate"), json=body, timeout_s=timeout_s)
         return dict(answer)
+
+    async def speaks(self, model: str, engine: str) -> str:
+        """The engine by whose names a loaded model is asked: `engine`, unless its tensors are
+        another's. Under one name a model may be loaded by the engine that it is to leave."""
+        inputs = {each["name"] for each in (await self.config(model)).get("input", [])}
+        for name in (engine, *NATIVE):
+            asked = native(name, self._http, Upstream("", model)).asked(CANARY, stream=False)
+            if asked.keys() <= inputs:
+                return name
+        return engine
 
     async def token(self, model: str, engine: str, *, timeout_s: float) -> None:
         """One token of a model, asked for as its engine takes it (`engines.NATIVE`)."""

@@ -139,6 +139,14 @@ def test_the_canary_asks_each_engine_by_its_own_names(entries: Entries, loaded: 
     entries.ask(lambda triton: triton.token(loaded.entry, loaded.engine, timeout_s=10))
 
 
+@pytest.mark.parametrize("other", [LLMAPI, BATCHER, "triton-vllm"])
+def test_what_is_loaded_is_asked_as_it_is_whatever_comes_next(
+    entries: Entries, loaded: Placement, other: str
+) -> None:
+    spoken = entries.ask(lambda triton: triton.speaks(loaded.entry, other))
+    assert spoken == loaded.engine
+
+
 def test_the_server_gives_the_digest_back(entries: Entries, loaded: Placement) -> None:
     config = entries.ask(lambda triton: triton.config(loaded.entry))
     assert config["parameters"]["berth_digest"]["string_value"] == entry.digest(loaded)
