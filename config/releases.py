@@ -13,6 +13,7 @@ from models.releases.tables import (
     CudaSupport,
     OwnImage,
     Releases,
+    ServerImage,
     TritonRelease,
     VllmRequirement,
 )
@@ -39,14 +40,18 @@ def load_releases(project: Path) -> Releases:
     images = _read(directory / "images.csv", OwnImage, "reference", refusals)
     architectures = _read(directory / "architectures.csv", Architecture, "model_type", refusals)
     cuda = _read(directory / "cuda.csv", CudaSupport, "cuda", refusals)
+    servers = _read(directory / "servers.csv", ServerImage, "first", refusals, "image")
     if refusals:
         raise Refusals(refusals)
     by_tag = tuple(sorted(triton, key=lambda row: row.tag))
-    return Releases(by_tag, vllm, images, architectures, cuda)
+    return Releases(by_tag, vllm, images, architectures, cuda, servers)
 
 
-def _read(path: Path, kind: type[Row], key: str, refusals: list[Refusal]) -> tuple[Row, ...]:
-    """The rows of one file; what is wrong with it is added to `refusals`."""
+def _read(
+    path: Path, kind: type[Row], key: str, refusals: list[Refusal], *further: str
+) -> tuple[Row, ...]:
+    """The rows of one file, no two alike in `key` and `further`; what is wrong with it is added to
+    `refusals`."""
     rows: list[Row] = []
     lines: dict[str, int] = {}
     try:
@@ -56,7 +61,7 @@ def _read(path: Path, kind: type[Row], key: str, refusals: list[Refusal]) -> tup
                 rows.append(parse(kind, cells, at))
             except Refusals as several:
                 refusals.extend(several.refusals)
-            name = cells[key]
+            name = " ".join(cells[column] for column in (*further, key))
             if name in lines:
                 refusals.append(
                     Refusal(

@@ -12,15 +12,20 @@ import httpx
 from engines.protocol import Engine, Patience, Upstream
 from engines.triton_batcher import TritonBatcher
 from engines.triton_llmapi import TritonLlmapi
+from engines.triton_native import TritonNative
 from engines.triton_openai import TritonOpenai
 from engines.triton_vllm import TritonVllm
 from engines.trtllm_serve import TrtllmServe
 from engines.vllm_serve import VllmServe
 
-KNOWN: dict[str, Callable[[httpx.AsyncClient, Upstream, Patience | None], Engine]] = {
+NATIVE: dict[str, type[TritonNative]] = {
     "triton-vllm": TritonVllm,
     "triton-llmapi": TritonLlmapi,
     "triton-batcher": TritonBatcher,
+}
+"""Those that are models in a Triton server."""
+KNOWN: dict[str, Callable[[httpx.AsyncClient, Upstream, Patience | None], Engine]] = {
+    **NATIVE,
     "triton-openai": TritonOpenai,
     "vllm": VllmServe,
     "trtllm-serve": TrtllmServe,
@@ -32,3 +37,8 @@ def engine(
 ) -> Engine:
     """The adapter for an engine; `http` may serve many of them and stays the caller's to close."""
     return KNOWN[name](http, upstream, patience)
+
+
+def native(name: str, http: httpx.AsyncClient, upstream: Upstream) -> TritonNative:
+    """The adapter for a model in a Triton server, which tells what it would post."""
+    return NATIVE[name](http, upstream)

@@ -1,11 +1,12 @@
-"""TensorRT-LLM's inflight batcher in Triton: `ensemble` or `tensorrt_llm_bls` (read)."""
+"""TensorRT-LLM's inflight batcher in Triton, by the ensemble in front of it (read)."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from engines.protocol import Request
+from engines.protocol import Request, Stops
 from engines.triton_native import TritonNative
+from models.engine import part_name
 
 UNSAID_MAX_TOKENS = 16
 """OpenAI's own for completions: `max_tokens` is a required input here."""
@@ -14,8 +15,9 @@ UNSAID_MAX_TOKENS = 16
 class TritonBatcher(TritonNative):
     """It compares stop words as tokens, so texts that begin inside a token are found here.
 
-    It names no finish reason. bls with `accumulate_tokens` gives the whole text each time: leave it
-    off, as it is when `fill_template` does not set it.
+    It names no finish reason. Triton looks for a client that has gone only between an ensemble's
+    steps (server#6739), so the engine goes on to the answer's end. `tensorrt_llm_bls` with
+    `accumulate_tokens` gives the whole text each time: leave it off where you put it in front.
     """
 
     name = "triton-batcher"
@@ -33,6 +35,12 @@ class TritonBatcher(TritonNative):
         }
     )
     says_its_end = False
+    stops = Stops.RUNS_ON
+
+    @property
+    def computes(self) -> str:
+        """The ensemble counts requests; tokens and cache are its part's."""
+        return part_name(self._upstream.model, "tensorrt_llm")
 
     def body(self, request: Request, sampling: dict[str, Any], *, stream: bool) -> dict[str, Any]:
         stop = sampling.pop("stop", None)

@@ -8,8 +8,13 @@ from engines.metrics import Metrics, Samples, Timing
 from engines.vllm_serve import vllm_metrics
 
 
-def triton_metrics(text: str, model: str) -> Metrics:
+def triton_metrics(text: str, model: str, computes: str = "") -> Metrics:
     """One model's. Which names there are depends on the backend, so all are tried.
+
+    Args:
+        text: what the metrics' port answers.
+        model: by which it is called.
+        computes: the part of it that has the engine's own metrics, where that is another.
 
     vLLM's backend has vLLM's counters and no gauges (vllm_backend's `src/utils/metrics.py`), the
     inflight batcher its own (`custom_metrics_reporter`), TensorRT-LLM's LLM-API model none.
@@ -17,7 +22,8 @@ def triton_metrics(text: str, model: str) -> Metrics:
     Raises:
         ValueError: it is not Prometheus's text.
     """
-    its = Samples(text, model=model)
+    asked = Samples(text, model=model)
+    its = Samples(text, model=computes or model)
     found = vllm_metrics(its)
     in_cache = its.share("nv_trt_llm_kv_cache_block_metrics", kv_cache_block_type="fraction")
     prompt = its.timing("nv_llm_input_token_len")
@@ -27,9 +33,9 @@ def triton_metrics(text: str, model: str) -> Metrics:
         found,
         requests_running=its.number("nv_trt_llm_request_metrics", request_type="active"),
         requests_waiting=(
-            its.number("nv_inference_pending_request_count") if waiting is None else waiting
+            asked.number("nv_inference_pending_request_count") if waiting is None else waiting
         ),
-        requests_done_total=its.number(
+        requests_done_total=asked.number(
             # The parser gives a counter the `_total` that Triton leaves off.
             "nv_inference_request_success_total",
             "nv_inference_request_success",

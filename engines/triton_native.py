@@ -68,6 +68,11 @@ class TritonNative(ABC):
         last characters the engine takes back."""
         return said, 0
 
+    @property
+    def computes(self) -> str:
+        """Triton's name of the model whose metrics are the engine's."""
+        return self._upstream.model
+
     async def health(self) -> Health:
         """Liveness: strict readiness stays 400 for good after any model's failed first load."""
         return await self._link.looks_well("/v2/health/live")
@@ -84,7 +89,7 @@ class TritonNative(ABC):
         return await self._complete(CANARY)
 
     async def _complete(self, request: Request) -> Completion:
-        body = self._asked(request, stream=False)
+        body = self.asked(request, stream=False)
         said = await self._link.ask(f"{self._path}/generate", body, "")
         reading = _Reading(request, said)
         stop = StopSequences(request.sampling.stop)
@@ -114,12 +119,12 @@ class TritonNative(ABC):
         try:
             if not answer.is_success:
                 raise ValueError
-            return triton_metrics(answer.text, self._upstream.model)
+            return triton_metrics(answer.text, self._upstream.model, self.computes)
         except ValueError:
             raise broken(f"the metrics' port answers {answer.status_code} and none") from None
 
     async def _events(self, request: Request) -> AsyncGenerator[Event, None]:
-        body = self._asked(request, stream=True)
+        body = self.asked(request, stream=True)
         reading, whole = _Reading(request), ""
         stop = StopSequences(request.sampling.stop)
         async with aclosing(self._link.events(f"{self._path}/generate_stream", body, "")) as events:
@@ -139,7 +144,8 @@ class TritonNative(ABC):
             yield Delta(held)
         yield End(reading.finish_reason(cut=stop.hit), reading.usage)
 
-    def _asked(self, request: Request, *, stream: bool) -> dict[str, Any]:
+    def asked(self, request: Request, *, stream: bool) -> dict[str, Any]:
+        """What is posted for a request, by the model's own input names."""
         if request.prompt is None:
             raise ValueError("this engine takes a prompt: render the chat template first")
         body = self.body(request, only(request, self.carries, self.name), stream=stream)

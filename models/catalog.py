@@ -6,7 +6,7 @@ from typing import Annotated, Literal, Self
 
 from pydantic import Field, JsonValue, model_validator
 
-from models.engine import Engine
+from models.engine import TRAITS, Engine
 from models.memory.budget import MIB
 from models.memory.overhead import GRAPHS
 from models.scalars import Declared, MiB, ModelName, Seconds, Tokens
@@ -35,6 +35,9 @@ class CatalogModel(Declared):
     """Directory of the weights, beside the others in the host's weights directory."""
     engine: Engine = "triton-vllm"
     """What serves it; a role may say otherwise."""
+    engine_dir: Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$")] | None = None
+    """Directory of its engines as `trtllm-build` leaves them (config.json, rank*.engine), beside
+    the weights, whose directory then has the tokenizer: for engine `triton-batcher` alone."""
     image: str | None = None
     """Image of its own server, where the stack's for this engine (`images`) will not do, as on the
     day a model comes out. Not for engines in Triton: their instance has the image."""
@@ -53,7 +56,9 @@ class CatalogModel(Declared):
     """Longest context, prompt and answer together, in tokens."""
     gpu_memory_utilization: float = Field(default=0.90, gt=0, le=1)
     """Share of each GPU's memory that the engine takes for itself (vLLM's argument). With
-    `shared_mib` it follows from that."""
+    `shared_mib` it follows from that. TensorRT-LLM's engines have no such budget: there it is the
+    share that the KV cache takes of what is free once the weights are loaded
+    (`kv_cache_config.free_gpu_memory_fraction`), and the claim is on the whole GPU."""
     shared_mib: MiB | None = None
     """Memory budget on each of its GPUs, in MiB, for a model that may stand beside other such ones
     if their budgets fit; its engine is told to keep to it, CUDA graphs included. Unset: it has its
@@ -63,9 +68,14 @@ class CatalogModel(Declared):
     out where that one does not fit."""
     config_pbtxt: str | None = None
     """Triton's model configuration, where the rendered one will not do. It must make one engine:
-    `instance_group [ { count: 1, kind: KIND_MODEL } ]`."""
+    `instance_group [ { count: 1, kind: KIND_MODEL } ]`. Not for `triton-batcher`, which has four.
+    """
     engine_args: dict[str, JsonValue] = {}
-    """Further engine arguments of vLLM, by their Python names."""
+    """Further engine arguments of vLLM, by their Python names, for the engines that run on it."""
+    trtllm_args: dict[str, JsonValue] = {}
+    """The same of TensorRT-LLM, for the engines that run on that: of its LLM class, or for
+    `triton-batcher` parameters of the `tensorrt_llm` model's config.pbtxt. Apart from vLLM's, so
+    that a role changes between the two by its `engine` alone."""
     load_timeout_s: Seconds = 900
     """Bound on a load, until the first answer, in seconds."""
     unload_timeout_s: Seconds = 120
@@ -93,6 +103,10 @@ class CatalogModel(Declared):
         eager = self.engine_args.get("enforce_eager") is True
         told = self.shared_mib - (0 if eager else GRAPHS // MIB)
         return min(1.0, max(LEAST_SHARE, int(told / cuda_mib * 10_000) / 10_000))
+
+    def further_args(self, engine: Engine) -> dict[str, JsonValue]:
+        """What an engine is told besides, by its own names."""
+        return self.trtllm_args if TRAITS[engine].runs == "trtllm" else self.engine_args
 
     @property
     def width(self) -> int:

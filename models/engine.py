@@ -28,6 +28,22 @@ class EngineTraits:
     """Whether it keeps to a budget beside others on a GPU (`shared_mib`)."""
 
 
+BATCHER_PARTS = ("preprocessing", "tensorrt_llm", "postprocessing")
+"""What the inflight batcher's ensemble is made of, in the order in which a request meets them."""
+
+
+def part_name(entry: str, part: str) -> str:
+    """Name of the repository entry of a model's part: Triton loads it with the model's own entry.
+
+    No catalog model begins with `_`, so no model is taken for a part of another.
+
+    >>> part_name("shop.gemma-4-31b-it", "tensorrt_llm")
+    'shop._tensorrt_llm.gemma-4-31b-it'
+    """
+    demo, dot, model = entry.partition(".")
+    return f"{demo}._{part}.{model}" if dot else f"_{part}.{entry}"
+
+
 VLLM_ENTRY = ("triton-vllm", "triton-openai")
 """Engines that run from a repository entry of Triton's vLLM backend."""
 TRAITS: Mapping[str, EngineTraits] = {

@@ -10,6 +10,7 @@ from models.judged import Judged
 from models.refusal import Refusal
 from models.rules import (
     closed_ports,
+    engine_image,
     gpu_exists,
     gpu_overlap,
     image_digests,
@@ -44,6 +45,7 @@ RULES: tuple[Rule, ...] = (
     memory_fit,
     one_engine,
     ray_executor,
+    engine_image,
     release_trains,
     image_digests,
     closed_ports,

@@ -6,11 +6,12 @@ from collections.abc import Iterable, Mapping
 
 from models.catalog import RESERVED_ENGINE_ARGS, CatalogModel
 from models.demo import Role
-from models.engine import TRAITS, Engine
+from models.engine import TRAITS, VLLM_ENTRY, Engine
 from models.finding import UNTOUCHED
-from models.plan import Plan
+from models.plan import Placement, Plan
 from models.refusal import Refusal
 from models.stack import StackConfig
+from models.trtllm import trtllm_refusals
 
 
 def gpu_refusals(config: StackConfig) -> Iterable[Refusal]:
@@ -69,7 +70,10 @@ def role_refusals(
         )
     if model is not None:
         refusals += _engine_refusals(role.model, model)
-        refusals += _budget_refusals(role.model, model, role.engine or model.engine)
+        engine = role.engine or model.engine
+        refusals += _budget_refusals(role.model, model, engine)
+        variables = instance.environment if instance else {}
+        refusals += trtllm_refusals(role.model, model, engine, variables, role.instance)
     return refusals
 
 
@@ -136,15 +140,39 @@ def _budget_refusals(name: str, model: CatalogModel, engine: Engine) -> list[Ref
 def _engine_refusals(name: str, model: CatalogModel) -> list[Refusal]:
     return [
         Refusal(
-            f"`{key}` is not for `engine_args`",
+            f"`{key}` is not for `{field}`",
             consequence=f"It would contradict what Berth renders itself. {UNTOUCHED}",
             fix="the weights' directory says it."
             if key == "model"
             else "set `executor` beside it."
             if key == "distributed_executor_backend"
             else f"set `{key}` beside it.",
-            at=f"catalog/{name}.yaml: engine_args.{key}",
+            at=f"catalog/{name}.yaml: {field}.{key}",
         )
-        for key in model.engine_args
+        for field, args in (("engine_args", model.engine_args), ("trtllm_args", model.trtllm_args))
+        for key in args
         if key in RESERVED_ENGINE_ARGS
     ]
+
+
+def entry_refusals(placements: Iterable[Placement]) -> Iterable[Refusal]:
+    """A model has one repository entry on a host, and that is of one engine."""
+    first: dict[tuple[str, str], Placement] = {}
+    for placement in placements:
+        if not TRAITS[placement.engine].entry:
+            continue
+        other = first.setdefault((placement.instance.host_name, placement.entry), placement)
+        if ENTRY_OF.get(other.engine, other.engine) != ENTRY_OF.get(
+            placement.engine, placement.engine
+        ):
+            yield Refusal(
+                f"`{placement.model}` is served by {other.engine} for {'+'.join(other.roles)} and "
+                f"by {placement.engine} for {'+'.join(placement.roles)} on one host",
+                consequence=f"Both would run from the one entry `{placement.entry}`. {UNTOUCHED}",
+                fix="give both one engine, or the model a second catalog entry.",
+                at=f"berth:demo.roles.{min(placement.roles)}.engine",
+            )
+
+
+ENTRY_OF: Mapping[str, str] = dict.fromkeys(VLLM_ENTRY, "vllm")
+"""Engines that run from the same entry."""

@@ -15,6 +15,7 @@ from models.host import Host
 from models.plan import Placement, Plan, PlannedInstance
 from models.plan_checks import (
     adapter_refusals,
+    entry_refusals,
     gpu_refusals,
     replica_refusals,
     role_refusals,
@@ -92,6 +93,7 @@ def make_plan(
             refusals += problems
             placements += [fallback] if fallback else []
         refusals += same_load_twice(placements)
+    refusals += entry_refusals(placements)
     plan = Plan(
         stack=stack,
         hosts=_hosts_in_use(config, base, roles),

@@ -10,8 +10,10 @@ from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from models.catalog import CatalogModel
+from models.engine import TRAITS
 from models.memory.asked import Asked
 from models.memory.fit import MemoryPlan, memory_plan
+from models.memory.trtllm import by_vllms_names
 from models.overlap import Claim, Room, overlaps, taken_mib
 from models.plan import Placement, Plan, PlannedInstance
 from models.weights import Weights
@@ -185,6 +187,8 @@ class _Trial:
         weights = self._around.weights.get((instance.host_name, catalog.weights))
         if weights is None or weights.trouble:
             return None
+        trtllm = TRAITS[placement.engine].runs == "trtllm"
+        further = catalog.further_args(placement.engine)
         asked = Asked(
             max_model_len=catalog.max_model_len,
             tensor_parallel_size=catalog.tensor_parallel_size,
@@ -192,8 +196,9 @@ class _Trial:
             gpu_memory_utilization=placement.gpu_memory_utilization,
             dtype=catalog.dtype,
             quantization=catalog.quantization,
-            engine_args=catalog.engine_args,
-            vllm=self._around.vllm.get(instance.declared.image),
+            engine_args=by_vllms_names(further) if trtllm else further,
+            vllm=None if trtllm else self._around.vllm.get(instance.declared.image),
+            engine="trtllm" if trtllm else "vllm",
         )
         return memory_plan(weights, asked, [gpu.cuda_mib for gpu in instance.gpus])
 

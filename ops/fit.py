@@ -12,10 +12,12 @@ from config.inventory import SOURCE, recorded
 from config.ssh_keys import ssh_of_hosts
 from host.weights import read
 from models.catalog import CatalogModel
+from models.engine import TRAITS
 from models.host import Host
 from models.memory import Asked, MemoryPlan, cuda_mib, layouts, memory_plan
 from models.memory.architecture import architecture
 from models.memory.layers import Architecture
+from models.memory.trtllm import by_vllms_names
 from models.refusal import Refusal
 from models.weights import Weights
 from ops.discover import declared
@@ -130,6 +132,7 @@ def _asked(entry: CatalogModel | None, weights: Weights, options: Options) -> As
     context = model.context if isinstance(model, Architecture) else 0
     base = Asked(min(LENGTH, context) if context else LENGTH)
     if entry is not None:
+        trtllm = TRAITS[entry.engine].runs == "trtllm"
         base = Asked(
             entry.max_model_len,
             entry.tensor_parallel_size,
@@ -137,7 +140,8 @@ def _asked(entry: CatalogModel | None, weights: Weights, options: Options) -> As
             entry.gpu_memory_utilization,
             entry.dtype,
             entry.quantization,
-            entry.engine_args,
+            by_vllms_names(entry.trtllm_args) if trtllm else entry.engine_args,
+            engine="trtllm" if trtllm else "vllm",
         )
     share = options.utilization
     return replace(
@@ -177,6 +181,7 @@ def _gpus(host: Host | None, asked: Asked, options: Options) -> list[int]:
 def _answer(what: str, weights: Weights, asked: Asked, cuda: list[int]) -> tuple[int, str]:
     plan = memory_plan(weights, asked, cuda[: asked.width])
     release = f"vLLM {asked.vllm}" if asked.vllm else "vLLM of unknown release"
+    release = "TensorRT-LLM" if asked.engine == "trtllm" else release
     files = f"{weights.files} file{'s' if weights.files != 1 else ''}"
     lines = [
         f"{what}: {weights.total // 2**20} MiB in {files}; max_model_len {asked.max_model_len}, "

@@ -12,7 +12,9 @@ from collections.abc import Sequence
 from components.providers.load_failure import UNKNOWN, recognise
 from components.providers.ssh import Session
 
-POINTS_TO_THE_LOG = re.compile(r"[Ss]ee root cause above|Engine core initialization failed")
+POINTS_TO_THE_LOG = re.compile(
+    r"[Ss]ee root cause above|Engine core initialization failed|Executor worker returned error"
+)
 LINES = "2000"
 """How much of the journal is read: a vLLM start with its tracebacks is some hundred lines."""
 

@@ -25,14 +25,14 @@ def _words(answer: Mapping[str, Any], repository: str, entry: str, weights: str)
         case "no-weights":
             return (
                 f"the weights directory {weights} is not on the host",
-                f"copy the weights there, or name another directory as the catalog entry's "
-                f"`weights`; {PurePosixPath(weights).parent} holds: {there}",
+                f"copy them there, or name another directory as the catalog entry's `weights` (or "
+                f"`engine_dir`); {PurePosixPath(weights).parent} holds: {there}",
             )
         case "no-weights-config":
             return (
                 f"{weights} holds no config.json, so it is no model an engine can load",
                 f"finish copying the weights (it holds: {there}), or name another directory as "
-                "the catalog entry's `weights`",
+                "the catalog entry's `weights` (or `engine_dir`)",
             )
         case "no-repository":
             return (

@@ -137,4 +137,5 @@ def _wanted(record: ClaimRecord) -> Wanted:
         load_timeout_s=LOAD_TIMEOUT_S,
         unload_timeout_s=UNLOAD_TIMEOUT_S,
         canary_timeout_s=0.0,
+        engine=record.engine,
     )

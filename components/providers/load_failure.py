@@ -1,7 +1,7 @@
 """Why a model did not load: Triton's reason, recognised, with what it means and what to do.
 
 Pure: a table of patterns over the text that Triton's load call answers with. The texts are those
-of Triton 2.51, of its vLLM backend, and of vLLM 0.9 to 0.22.
+of Triton 2.51, of its vLLM backend, of vLLM 0.9 to 0.22, and (read) of TensorRT-LLM 1.0 to 1.2.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ TABLE = (
         "kv-cache",
         r"No available memory for the cache blocks"
         r"|larger than the (maximum number of tokens that can be stored in|available) KV cache"
-        r"|KV cache is needed",
+        r"|KV cache is needed|Impossible to fit any sequence in kvCache",
         "the weights fit, but what is left of the GPU's memory does not hold one request of full "
         "length",
         "lower the catalog entry's `max_model_len`, raise its `gpu_memory_utilization`, or give it "
@@ -109,6 +109,19 @@ TABLE = (
         r"|Minimum capability",
         "the GPU cannot compute in this number format",
         "set the catalog entry's `dtype` or `quantization` to one that this GPU knows",
+    ),
+    LoadFailure(
+        "engine-files",
+        r"Error opening engine file|deserialize cuda engine|gpt_model_path",
+        "the prebuilt engines are not there, not whole, or of another TensorRT-LLM or GPU",
+        "build them on such a GPU with `trtllm-build` of the instance's own image, and see that "
+        "the catalog entry's `engine_dir` names their directory",
+    ),
+    LoadFailure(
+        "all-models",
+        r"the image holds no \S+/model\.py",
+        "the instance's image is none of TensorRT-LLM's for Triton",
+        "give the instance an image `tritonserver:YY.MM-trtllm-python-py3`",
     ),
     LoadFailure(
         "weights",

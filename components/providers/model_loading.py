@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
+from dataclasses import replace
 
 from components.providers import day_one, engine_log, load_failure, triton_refusals
 from components.providers.gpu_memory import (
@@ -142,10 +143,15 @@ class ModelLoading:
                 await self._memory_back(before, give_up)
 
     async def _failure(self) -> str | None:
+        """Why what is loaded fails, which may be another engine's than the wanted one."""
+        wanted = self._wanted
         try:
-            return await canary(self._triton, self._wanted.model, 5)
+            spoken = await self._triton.speaks(wanted.model, wanted.engine)
+            return await canary(self._triton, replace(wanted, engine=spoken), 5)
         except NoAnswer:
             return None  # busy, as far as one can tell
+        except Rejected as error:
+            return str(error)
 
     async def _leave_dead(self) -> None:
         """Do not wait long for a model whose process is dead.
@@ -210,7 +216,7 @@ class ModelLoading:
         wanted = self._wanted
         async with progress(f"{self._name}asking {wanted.model} for a first answer"):
             try:
-                return await canary(self._triton, wanted.model, wanted.canary_timeout_s)
+                return await canary(self._triton, wanted, wanted.canary_timeout_s)
             except NoAnswer as error:
                 return f"no answer within {error.seconds:.0f} s"
 

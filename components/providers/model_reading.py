@@ -75,7 +75,7 @@ async def _see(triton: TritonClient, wanted: Wanted) -> Seen | None:
     if state.state != "READY":
         return None
     digest = await loaded_digest(triton, wanted.model) or UNKNOWN_DIGEST
-    failure = await canary(triton, wanted.model, GLANCE_S)
+    failure = await canary(triton, wanted, GLANCE_S)
     if failure is not None:
         say(f"{wanted.instance}: {wanted.model} counts as gone: READY, but fails: {failure}")
         return None

@@ -21,10 +21,13 @@ from components.providers.triton_client import (
     ServerDown,
     TritonClient,
 )
+from models.engine import BATCHER_PARTS, part_name
 from models.instance import CONTROL_HEADER
 
 POLL_S = 0.25
 """Pause between two questions while waiting, in seconds."""
+BUSY = LOADING, UNLOADING = ("LOADING", "UNLOADING")
+"""Triton's states of a model that is about to be another's."""
 STARTING = ("active", "activating", "reloading")
 """systemd's states of a unit whose server may still come up (systemctl(1), is-active)."""
 
@@ -64,7 +67,7 @@ class Wanted:
             load_timeout_s=float(props["load_timeout_s"]),
             unload_timeout_s=float(props["unload_timeout_s"]),
             canary_timeout_s=float(props["canary_timeout_s"]),
-            engine=props.get("engine") or "triton-vllm",
+            engine=props.get("engine") or cls.engine,
             metrics_port=int(props.get("metrics_port") or 0),
         )
 
@@ -143,7 +146,13 @@ async def model_state(triton: TritonClient, model: str, timeout_s: float = ANSWE
     The index lists what is in the repository: a model whose entry was removed is in none, although
     it is held as before (Triton 2.51).
     """
-    state = (await triton.index(timeout_s)).get(model, ModelState(""))
+    index = await triton.index(timeout_s)
+    # While an ensemble's parts load, it has no state itself; while they unload, it has gone before.
+    for part in BATCHER_PARTS:
+        of_part = index.get(part_name(model, part))
+        if of_part and of_part.state in BUSY:
+            return of_part
+    state = index.get(model, ModelState(""))
     if not state.state and await triton.model_ready(model):
         return ModelState("READY")
     return state
@@ -160,7 +169,7 @@ async def wait_settled(
         Refusal: it still is.
     """
     began = time.monotonic()
-    bounds = {"LOADING": wanted.load_timeout_s, "UNLOADING": wanted.unload_timeout_s}
+    bounds = {LOADING: wanted.load_timeout_s, UNLOADING: wanted.unload_timeout_s}
     while True:
         state = await model_state(triton, wanted.model)
         if state.state not in bounds:
@@ -184,15 +193,14 @@ async def loaded_digest(triton: TritonClient, model: str) -> str | None:
     return str(value) if value else None
 
 
-async def canary(triton: TritonClient, model: str, timeout_s: float) -> str | None:
+async def canary(triton: TritonClient, wanted: Wanted, timeout_s: float) -> str | None:
     """One short inference; None if it succeeded, else why not.
 
     Raises:
         NoAnswer: nothing within the bound (seconds): broken or busy, which cannot be told apart.
     """
-    parameters = {"max_tokens": 1, "temperature": 0, "stream": False}
     try:
-        await triton.generate(model, "Hi", parameters, timeout_s=timeout_s)
+        await triton.token(wanted.model, wanted.engine, timeout_s=timeout_s)
     except Rejected as error:
         # 503 is a full queue: the model works, and has more work than it takes.
         return None if error.status == 503 else str(error)

@@ -9,6 +9,10 @@ from urllib.parse import quote
 
 import httpx
 
+from engines import NATIVE, native
+from engines.asked_token import CANARY
+from engines.protocol import Upstream
+
 ANSWER_S = 10.0
 """Bound on a call that Triton answers from memory, in seconds."""
 
@@ -82,9 +86,13 @@ class TritonClient:
         await self._ask("POST", path, json={}, timeout_s=timeout_s)
 
     async def unload(self, model: str, *, timeout_s: float = ANSWER_S) -> None:
-        """Begin to unload. The answer comes at once and does not mean that memory is free."""
+        """Begin to unload. The answer comes at once and does not mean that memory is free.
+
+        An ensemble's parts with it, which else would stay; a model without parts has none to lose.
+        """
         path = f"/v2/repository/models/{quote(model, safe='')}/unload"
-        await self._ask("POST", path, json={}, timeout_s=timeout_s)
+        whole = {"parameters": {"unload_dependents": True}}
+        await self._ask("POST", path, json=whole, timeout_s=timeout_s)
 
     async def config(self, model: str) -> dict[str, Any]:
         """The configuration that the server holds, which need not be the repository's."""
@@ -102,6 +110,21 @@ class TritonClient:
         body = {"text_input": text, "parameters": dict(parameters)}
         answer = await self._ask("POST", _model(model, "generate"), json=body, timeout_s=timeout_s)
         return dict(answer)
+
+    async def speaks(self, model: str, engine: str) -> str:
+        """The engine by whose names a loaded model is asked: `engine`, unless its tensors are
+        another's. Under one name a model may be loaded by the engine that it is to leave."""
+        inputs = {each["name"] for each in (await self.config(model)).get("input", [])}
+        for name in (engine, *NATIVE):
+            asked = native(name, self._http, Upstream("", model)).asked(CANARY, stream=False)
+            if asked.keys() <= inputs:
+                return name
+        return engine
+
+    async def token(self, model: str, engine: str, *, timeout_s: float) -> None:
+        """One token of a model, asked for as its engine takes it (`engines.NATIVE`)."""
+        body = native(engine, self._http, Upstream("", model)).asked(CANARY, stream=False)
+        await self._ask("POST", _model(model, "generate"), json=body, timeout_s=timeout_s)
 
     async def statistics(self, model: str) -> dict[str, Any]:
         """Counts and durations of a model's requests since it was loaded."""

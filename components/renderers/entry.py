@@ -1,70 +1,74 @@
-"""A repository entry: `config.pbtxt` and `1/model.json` for Triton's vLLM backend.
+"""A model's repository entries: what every engine's have in common, around what is its own.
 
-KIND_MODEL with count 1 makes exactly one engine, whatever GPUs are visible; KIND_GPU would make
-one for each, and all would crash (Triton, model configuration: instance groups).
+What runs from an entry is a file of `components.renderers.engines`. The model is called by the name
+of its own entry; the inflight batcher has parts besides, each an entry that Triton loads with it.
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
+from collections.abc import Mapping
 
+from components.renderers.engines import ENTRIES, EntryRenderer
+from components.renderers.engines.triton_vllm import arguments as by_vllms_names
+from components.renderers.weights import engine_dir, weights_path
+from models.engine import part_name
 from models.plan import Placement
+
+__all__ = ["digest", "engine_args", "entry_files", "needs", "parts", "weights_path"]
 
 HEAD = """\
 # Rendered by Berth from catalog/{model}.yaml. A change made here by hand is undone by `pulumi up`.
 """
-CONFIG = """\
-backend: "vllm"
-max_batch_size: 0
-model_transaction_policy { decoupled: true }
-instance_group [ { count: 1, kind: KIND_MODEL } ]
-parameters { key: "REPORT_CUSTOM_METRICS", value: { string_value: "true" } }
-"""
 DIGEST = """\
 parameters {{ key: "berth_digest", value: {{ string_value: "{digest}" }} }}
 """
+CONFIG, ARGUMENTS = "config.pbtxt", "1/model.json"
 
 
-def weights_path(placement: Placement) -> str:
-    """The model's weights, the same path on the host and in the container."""
-    return f"{placement.instance.host.weights}/{placement.catalog.weights}"
+def _renderer(placement: Placement) -> EntryRenderer:
+    return ENTRIES[placement.engine]
 
 
 def engine_args(placement: Placement) -> dict[str, object]:
-    """vLLM's engine arguments, the content of `model.json`."""
-    catalog = placement.catalog
-    args: dict[str, object] = {
-        "model": weights_path(placement),
-        "dtype": catalog.dtype,
-        "max_model_len": catalog.max_model_len,
-        "gpu_memory_utilization": placement.gpu_memory_utilization,
-        "tensor_parallel_size": catalog.tensor_parallel_size,
-        "pipeline_parallel_size": catalog.pipeline_parallel_size,
-    }
-    if catalog.quantization is not None:
-        args["quantization"] = catalog.quantization
-    if catalog.width > 1:
-        args["distributed_executor_backend"] = catalog.executor
-    return args | catalog.engine_args
+    """What the engine is told, by vLLM's names where vLLM has one."""
+    if placement.engine not in ENTRIES:
+        return by_vllms_names(placement)
+    return _renderer(placement).arguments(placement)
 
 
 def digest(placement: Placement) -> str:
     """SHA-256 over all that an engine is made from; the server gives it back in its config."""
-    made_from = json.dumps([_config(placement), engine_args(placement)], sort_keys=True)
-    return hashlib.sha256(made_from.encode()).hexdigest()
-
-
-def _config(placement: Placement) -> str:
-    """Triton's model configuration, the user's own where the catalog has one."""
-    own = placement.catalog.config_pbtxt
-    return CONFIG if own is None else own.rstrip() + "\n"
+    made = _renderer(placement)
+    others: list[object] = [dict(each) for each in (made.files(placement), made.parts(placement))]
+    whole = [made.config(placement), engine_args(placement), *filter(None, others)]
+    return hashlib.sha256(json.dumps(whole, sort_keys=True).encode()).hexdigest()
 
 
 def entry_files(placement: Placement) -> dict[str, str]:
-    """Relative path → text."""
+    """Relative path → text, of the entry by which the model is called; empty without one."""
+    if placement.engine not in ENTRIES:
+        return {}
+    config = _renderer(placement).config(placement) + DIGEST.format(digest=digest(placement))
+    return {
+        CONFIG: HEAD.format(model=placement.model) + config,
+        ARGUMENTS: json.dumps(engine_args(placement), indent=2) + "\n",
+        **_renderer(placement).files(placement),
+    }
+
+
+def needs(placement: Placement, name: str) -> str:
+    """The directory that an entry of its reads, which must be there before it is written."""
+    computes = part_name(placement.entry, "tensorrt_llm")
+    return engine_dir(placement) if name == computes else weights_path(placement)
+
+
+def parts(placement: Placement) -> dict[str, dict[str, str]]:
+    """Name of each further entry → relative path → text."""
+    found: Mapping[str, Mapping[str, str]] = _renderer(placement).parts(placement)
     head = HEAD.format(model=placement.model)
     return {
-        "config.pbtxt": head + _config(placement) + DIGEST.format(digest=digest(placement)),
-        "1/model.json": json.dumps(engine_args(placement), indent=2) + "\n",
+        name: {path: head + text if path == CONFIG else text for path, text in files.items()}
+        for name, files in found.items()
     }

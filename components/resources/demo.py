@@ -49,7 +49,7 @@ class Demo(pulumi.ComponentResource):
         self._instances = instances
         self._plan = plan
         self._dockers: dict[str, docker.Provider] = {}
-        self._entries: dict[tuple[str, str], RepositoryEntry] = {}
+        self._entries: dict[tuple[str, str], list[RepositoryEntry]] = {}
         self._claims = {
             host: self._claimed(host, placements)
             for host in plan.hosts
@@ -111,21 +111,26 @@ class Demo(pulumi.ComponentResource):
             ),
         )
 
-    def _entry(self, placement: Placement) -> RepositoryEntry:
-        """One for each host that holds the model, however many of its instances do."""
+    def _entry(self, placement: Placement) -> list[RepositoryEntry]:
+        """One for each host that holds the model, however many of its instances do, its own entry
+        first, then those of its parts."""
         host = placement.instance.host_name
         if (host, placement.entry) not in self._entries:
-            self._entries[host, placement.entry] = RepositoryEntry(
-                f"{host}/{placement.entry}",
-                ssh=self._access[host].ssh,
-                host=host,
-                repository=placement.instance.host.repository,
-                entry=placement.entry,
-                files=entry.entry_files(placement),
-                weights=entry.weights_path(placement),
-                owner=placement.owner,
-                opts=pulumi.ResourceOptions(parent=self, depends_on=[self._claims[host]]),
-            )
+            whole = {placement.entry: entry.entry_files(placement), **entry.parts(placement)}
+            self._entries[host, placement.entry] = [
+                RepositoryEntry(
+                    f"{host}/{name}",
+                    ssh=self._access[host].ssh,
+                    host=host,
+                    repository=placement.instance.host.repository,
+                    entry=name,
+                    files=files,
+                    weights=entry.needs(placement, name),
+                    owner=placement.owner,
+                    opts=pulumi.ResourceOptions(parent=self, depends_on=[self._claims[host]]),
+                )
+                for name, files in whole.items()
+            ]
         return self._entries[host, placement.entry]
 
     def _server(self, placement: Placement) -> ModelServer:
@@ -134,7 +139,7 @@ class Demo(pulumi.ComponentResource):
         served_by = self._instances.get(placement.instance.name)
         needed: list[pulumi.Resource] = [self._claims[host]]
         if TRAITS[placement.engine].entry:
-            needed.append(self._entry(placement))
+            needed += self._entry(placement)
         return ModelServer(
             placement,
             self._access[host],
@@ -154,7 +159,7 @@ class Demo(pulumi.ComponentResource):
             self._dockers[host] = self._access[host].docker(pulumi.ResourceOptions(parent=self))
         return self._dockers[host]
 
-    def _model(self, placement: Placement, written: RepositoryEntry) -> TritonModel:
+    def _model(self, placement: Placement, written: Sequence[RepositoryEntry]) -> TritonModel:
         planned = placement.instance
         served_by = self._instances.get(planned.name)
         return TritonModel(
@@ -167,7 +172,8 @@ class Demo(pulumi.ComponentResource):
             control_key_file=planned.control_key_file,
             model=placement.entry,
             config_digest=entry.digest(placement),
-            entry_revision=written.revision,
+            entry_revision=_revision(written),
+            engine=placement.engine,
             # A demo on another stack's host sees a server made anew when it refreshes: the model is
             # gone there.
             container_id=served_by.incarnation if served_by else "",
@@ -179,7 +185,6 @@ class Demo(pulumi.ComponentResource):
             load_timeout_s=placement.catalog.load_timeout_s,
             unload_timeout_s=placement.catalog.unload_timeout_s,
             canary_timeout_s=CANARY_TIMEOUT_S,
-            engine=placement.engine,
             metrics_port=planned.declared.metrics_port,
             roles=placement.roles,
             fallback=self._fallback_claim(placement),
@@ -188,11 +193,17 @@ class Demo(pulumi.ComponentResource):
                 parent=self,
                 depends_on=[
                     self._claims[planned.host_name],
-                    written,
+                    *written,
                     *([served_by] if served_by else []),
                 ],
             ),
         )
+
+
+def _revision(written: Sequence[RepositoryEntry]) -> pulumi.Output[str]:
+    """Changes with every write of any of them."""
+    own, *parts = (each.revision for each in written)
+    return pulumi.Output.all(own, *parts).apply("+".join) if parts else own
 
 
 def claim_record(placement: Placement) -> ClaimRecord:

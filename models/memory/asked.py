@@ -6,6 +6,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
+from typing import Literal
 
 # Change memory, and are in the arithmetic.
 COUNTED = frozenset(
@@ -58,6 +59,9 @@ class Asked:
     """Further arguments of vLLM by their Python names."""
     vllm: str | None = None
     """Release of vLLM; None: unknown, and each rule is taken in its stricter form."""
+    engine: Literal["vllm", "trtllm"] = "vllm"
+    """What holds it. To TensorRT-LLM, `gpu_memory_utilization` is the KV cache's share of what is
+    free once weights and activations are there."""
 
     @cached_property
     def key(self) -> tuple[object, ...]:
@@ -71,6 +75,7 @@ class Asked:
             self.dtype,
             self.quantization,
             self.vllm,
+            self.engine,
             arguments,
         )
 
@@ -126,6 +131,6 @@ class Asked:
     def notes(self) -> tuple[str, ...]:
         """What changes memory and is not counted."""
         said = [f"{name}: {UNCOUNTED[name]}" for name in UNCOUNTED if self.engine_args.get(name)]
-        if self.before(0, 0) is None:
+        if self.before(0, 0) is None and self.engine == "vllm":
             said.append("vLLM's release is unknown: each rule is taken in its stricter form")
         return tuple(said)

@@ -26,12 +26,30 @@ def utilization(asked: Asked) -> float:
     """Share of the GPU that the engine takes: 0.90 to 0.19, 0.92 from 0.20 where it is not said."""
     if asked.gpu_memory_utilization is not None:
         return asked.gpu_memory_utilization
+    if asked.engine == "trtllm":
+        return 0.9  # KvCacheConfig.free_gpu_memory_fraction (tensorrt_llm/llmapi/llm_args.py)
     return 0.92 if asked.before(0, 20) is False else 0.90
 
 
 def requested_bytes(asked: Asked, total: int) -> int:
     """The budget on a GPU of `total` bytes, as CUDA reports it (nvidia-smi's total is larger)."""
     return math.ceil(utilization(asked) * total)
+
+
+def budget_of_free_bytes(asked: Asked, total: int, before_the_pool: int) -> int:
+    """What TensorRT-LLM takes of a GPU: all that lies there before the KV cache, and of the rest
+    the share that it is told.
+
+    PyTorch back end: (total - peak of a trial run + what the trial's own cache took) x fraction
+    (`_cal_max_memory` in tensorrt_llm/_torch/pyexecutor/_util.py, 1.0 to 1.3). Inflight batcher:
+    the same of "GPU memory after loading the model" (tensorrtllm_backend, docs/model_config.md).
+
+    Args:
+        total: the GPU's memory as CUDA reports it, in bytes.
+        before_the_pool: weights, context, libraries and activation peak, in bytes.
+    """
+    free = max(0, total - before_the_pool)
+    return min(total, before_the_pool) + math.floor(utilization(asked) * free)
 
 
 def graphs_within(asked: Asked) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 
 from models.memory.architecture import architecture
@@ -12,6 +12,7 @@ from models.memory.asked import Asked
 from models.memory.budget import (
     MIB,
     batched_tokens,
+    budget_of_free_bytes,
     graphs_within,
     requested_bytes,
     sequences,
@@ -24,6 +25,8 @@ from models.memory.resident import kv_element_bytes
 from models.memory.sharding import stage_weights
 from models.weights import Weights
 
+WINDOWS = "max_attention_window"
+"""TensorRT-LLM's name for each layer's window, as `Asked.engine_args` has it for its engines."""
 LONGEST = 2**22
 """Tokens; the bound of the search where config.json has none."""
 
@@ -86,6 +89,10 @@ class MemoryPlan:
         budget = f"{gpu.budget_mib} MiB ({utilization(self.asked):g} × {gpu.cuda_mib})"
         if _kv_bytes(self.asked) is not None:
             budget = f"{gpu.budget_mib} MiB"
+        elif self.asked.engine == "trtllm":
+            first = f"{gpu.weights_mib + gpu.overhead_mib}"
+            rest = f"{utilization(self.asked):g} of the rest of {gpu.cuda_mib}"
+            budget = f"{gpu.budget_mib} MiB ({first} and {rest})"
         spare = gpu.spare_mib
         left = f"{spare} MiB spare" if spare >= 0 else f"{-spare} MiB too much"
         top = f"; graphs {gpu.graphs_mib} on top" if gpu.graphs_mib and gpu.graphs_on_top else ""
@@ -117,7 +124,32 @@ def _plan(weights: Weights, asked: Asked, cuda_mib: tuple[int, ...]) -> MemoryPl
     if element is None:
         reason = f"kv_cache_dtype {asked.text('kv_cache_dtype')}: its page size is not known"
         return MemoryPlan(asked, unknown=reason, notes=asked.notes())
-    return _Question(weights, model, asked, cuda_mib, element).plan()
+    plan = _Question(weights, model, asked, cuda_mib, element).plan()
+    if asked.engine == "trtllm" and not asked.text(WINDOWS):
+        return _unless_windows_matter(plan, weights, model, cuda_mib, element)
+    return plan
+
+
+def _unless_windows_matter(
+    plan: MemoryPlan,
+    weights: Weights,
+    model: Architecture,
+    cuda_mib: tuple[int, ...],
+    element: float,
+) -> MemoryPlan:
+    """TensorRT-LLM keeps no more than a layer's window only where it is told the windows; what
+    fits either way fits, what fits neither way does not, and between them nobody knows."""
+    asked = plan.asked
+    given = {**asked.engine_args, "disable_hybrid_kv_cache_manager": True}
+    whole = _Question(weights, model, replace(asked, engine_args=given), cuda_mib, element).plan()
+    if whole.fits == plan.fits:
+        return plan if not plan.fits else replace(whole, asked=asked)
+    return replace(
+        plan,
+        fits=None,
+        unknown="it fits if TensorRT-LLM keeps of its layers with a window no more than that, "
+        "which `trtllm_args: {kv_cache_config: {max_attention_window: [...]}}` tells it to",
+    )
 
 
 def _impossible(model: Architecture | Unknown, asked: Asked, cuda_mib: tuple[int, ...]) -> str:
@@ -184,6 +216,9 @@ class _Question:
         stage_bytes = stage_weights(self.weights, self.model, self.asked).bytes
         kv, overhead = self.kv_bytes(length), self.overhead(length)
         graphs, within = graph_bytes(self.asked), graphs_within(self.asked)
+        trtllm = self.asked.engine == "trtllm"
+        if trtllm:
+            graphs = 0  # They come out of the share that the KV cache leaves.
         fixed = _kv_bytes(self.asked)
         found = []
         for rank, total in enumerate(self.cuda_mib):
@@ -193,6 +228,9 @@ class _Question:
             needed = sum(_mib(part) for part in parts)
             # With a pool of fixed size the utilisation is ignored.
             budget = requested_bytes(self.asked, total * MIB) // MIB if fixed is None else total
+            if trtllm and fixed is None:
+                first = (_mib(stage_bytes[stage]) + _mib(overhead)) * MIB
+                budget = budget_of_free_bytes(self.asked, total * MIB, first) // MIB
             held = budget if fixed is None else needed
             found.append(
                 GpuTerms(

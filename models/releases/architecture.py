@@ -15,7 +15,7 @@ Verdict = Literal["can", "cannot", "unknown"]
 
 
 def model_findings(
-    image: str, architecture: str, releases: Releases, *, at: str, model: str
+    image: str, architecture: str, releases: Releases, *, at: str, model: str, runs: str = "vllm"
 ) -> list[Finding]:
     """What stands against running a model on an image; empty where it is known to run.
 
@@ -25,6 +25,7 @@ def model_findings(
         releases: the tables.
         at: where the instance's image or the role stands in the config.
         model: the model's name in the catalog.
+        runs: what of the image is to compute, `vllm` or `trtllm`, where it holds both.
     """
     held = held_by(image, releases)
     if held is None:
@@ -32,6 +33,8 @@ def model_findings(
     needs = releases.by_model_type.get(architecture)
     if needs is None:
         return [_unheard_of(held, architecture, at, model)]
+    if held.engine == "trtllm" or (runs == "trtllm" and held.trtllm):
+        return [_by_trtllm(image, held, needs, at, model)]
     verdict = judge(held, needs, releases)
     if verdict == "can":
         return []
@@ -135,8 +138,34 @@ def _settling(image: str, needs: Architecture, releases: Releases) -> str:
     return f"{says} Known to run it: {known}." if known else says
 
 
+def _by_trtllm(image: str, held: Held, needs: Architecture, at: str, model: str) -> Finding:
+    """No table says which architectures TensorRT-LLM runs; at most its transformers tells.
+
+    Not even an older transformers is certain: TensorRT-LLM brings some configurations itself.
+    """
+    release = f"TensorRT-LLM {held.trtllm}" if held.trtllm else "its TensorRT-LLM"
+    cause = f"no table says whether {release} knows {needs.model_type} ({model})"
+    if held.transformers:
+        cause += f"; beside it is transformers {held.transformers}"
+        if needs.transformers_has and not at_least(held.transformers, needs.transformers_has):
+            cause += f", and {needs.model_type} is known from {needs.transformers_has} on"
+    asked = asked_of_image(
+        image, "import transformers as t, tensorrt_llm as r; print(t.__version__, r.__version__)"
+    )
+    return Finding(
+        Refusal(
+            cause,
+            consequence="Whether it loads is not known.",
+            fix=f"see {release}'s list of supported models; {asked} says what the image holds.",
+            at=at,
+        ),
+        certain=False,
+    )
+
+
 def _unheard_of(held: Held, architecture: str, at: str, model: str) -> Finding:
     engine = f"vLLM {held.vllm}" if held.vllm else "the engine in it"
+    engine = f"TensorRT-LLM {held.trtllm}" if held.engine == "trtllm" and held.trtllm else engine
     return Finding(
         Refusal(
             f"nothing says what an architecture `{architecture}` ({model}) needs",

@@ -71,6 +71,9 @@ def _asks(held: Held, support: CudaSupport) -> str:
 
 def _older_release(held: Held, branch: int, releases: Releases) -> str:
     """The newest release with the same engine that runs on a driver of this branch."""
+    if held.standalone:
+        older = held.engine == "vllm" and (held.cuda or "").startswith("13")
+        return ", or take its `-cu129` image, which runs from 525 on" if older else ""
     for row in reversed(releases.triton):
         engine, cuda = (row.trtllm, row.trtllm_cuda) if held.trtllm else (row.vllm, row.vllm_cuda)
         support = releases.drivers(cuda) if engine and cuda else None

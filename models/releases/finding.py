@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from models.finding import Finding
 from models.refusal import Refusal
-from models.releases.held import is_monthly
+from models.releases.held import is_monthly, is_server
 
 
 def nothing_known(image: str, at: str) -> Finding:
     """No table says what `image` holds."""
     if is_monthly(image):
         fix = "add the release's row to releases/triton.csv (docs/releases.md)."
+    elif is_server(image):
+        fix = "name a release by its own tag, such as vllm-openai:v0.32.0 or "
+        fix += "tensorrt-llm/release:1.2.1: `latest` and the like do not say which it is."
     else:
         fix = "write repository:tag@sha256:… in place of a digest alone, or add a row for the "
         fix += "image to releases/images.csv (docs/releases.md)."

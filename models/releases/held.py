@@ -11,6 +11,9 @@ from models.releases.tables import OwnImage, Releases, TritonRelease
 
 NO_CUDA = "none"
 """An image that needs no driver."""
+_VLLM = re.compile(r"vllm-openai:v(\d+(?:\.\d+)+(?:rc\d+)?(?:\.?post\d+)?)((?:-[a-z0-9_]+)*)")
+_TRTLLM = re.compile(r"(?:.*/)?tensorrt-llm/release:(\d+(?:\.\d+)+(?:rc\d+)?(?:\.?post\d+)?)")
+_CUDA = re.compile(r"-cu(\d\d)(\d)(?=-|$)")
 _NVIDIA = re.compile(r"tritonserver:(\d\d\.\d\d)-(vllm|trtllm)-python-py3")
 
 
@@ -34,6 +37,8 @@ class Held:
     """The driver that this CUDA came with; older ones may do."""
     without_ray: str | None = None
     """`yes` if tensor × pipeline > 1 is known to run in EXPLICIT mode without ray."""
+    standalone: bool = False
+    """Whether it is an engine's own image, without Triton."""
 
 
 @lru_cache(maxsize=4096)
@@ -53,8 +58,14 @@ def held_by(image: str, releases: Releases) -> Held | None:
     nvidia = _NVIDIA.fullmatch(named.rsplit("/", 1)[-1])
     release = releases.by_tag.get(nvidia[1]) if nvidia else None
     if nvidia is None or release is None:
-        return None
+        return _of_server(named, releases)
     return _of_release(release, "vllm" if nvidia[2] == "vllm" else "trtllm", releases)
+
+
+def is_server(image: str) -> bool:
+    """Whether the reference reads like vLLM's or TensorRT-LLM's own image, whatever its tag."""
+    named = image.split("@", 1)[0].partition(":")[0]
+    return named.endswith(("vllm/vllm-openai", "tensorrt-llm/release"))
 
 
 def vllm_images(releases: Releases) -> list[tuple[TritonRelease, Held]]:
@@ -81,6 +92,32 @@ def _of_release(row: TritonRelease, engine: Literal["vllm", "trtllm"], releases:
         driver=row.vllm_driver if vllm else row.trtllm_driver,
         without_ray=row.without_ray if vllm else None,
     )
+
+
+def _of_server(named: str, releases: Releases) -> Held | None:
+    """Images of vLLM and of TensorRT-LLM: their tag is the engine's release."""
+    if vllm := _VLLM.fullmatch(named.rsplit("/", 1)[-1]):
+        row = releases.server_image("vllm-openai", vllm[1])
+        told = _CUDA.search(vllm[2])
+        return Held(
+            name=f"the image of vLLM {vllm[1]}{vllm[2]}",
+            engine="vllm",
+            vllm=vllm[1],
+            ray=_ray(vllm[1], releases),
+            cuda=f"{told[1]}.{told[2]}" if told else row.cuda if row else None,
+            standalone=True,
+        )
+    if trtllm := _TRTLLM.fullmatch(named):
+        row = releases.server_image("tensorrt-llm/release", trtllm[1])
+        return Held(
+            name=f"the image of TensorRT-LLM {trtllm[1]}",
+            engine="trtllm",
+            trtllm=trtllm[1],
+            transformers=row.transformers if row else None,
+            cuda=row.cuda if row else None,
+            standalone=True,
+        )
+    return None
 
 
 def _own(row: OwnImage, releases: Releases) -> Held:

@@ -114,6 +114,22 @@ class CudaSupport(Declared):
     """Where the row was read."""
 
 
+class ServerImage(Declared):
+    """What a range of releases holds, of images whose tag is the release of their engine."""
+
+    image: Literal["vllm-openai", "tensorrt-llm/release"]
+    """vLLM's (`vllm/vllm-openai:vX.Y.Z`) or NVIDIA's (`nvcr.io/nvidia/tensorrt-llm/release:X.Y.Z`).
+    """
+    first: VersionText
+    last: VersionText
+    """Newest release of the range, itself included."""
+    cuda: VersionText
+    """Of the tag without a suffix; `-cu129` says it itself."""
+    transformers: VersionText
+    source: str = Field(min_length=1)
+    """Where the row was read."""
+
+
 @dataclass(frozen=True, eq=False)
 class Releases:
     """All tables. Compared and hashed by identity, so that answers can be memoised by it."""
@@ -124,6 +140,7 @@ class Releases:
     images: tuple[OwnImage, ...]
     architectures: tuple[Architecture, ...]
     cuda: tuple[CudaSupport, ...]
+    servers: tuple[ServerImage, ...] = ()
 
     @cached_property
     def by_tag(self) -> dict[str, TritonRelease]:
@@ -143,6 +160,14 @@ class Releases:
         """What that vLLM release asks of other packages, or None where no row says it."""
         for row in self.vllm if vllm else ():
             if at_least(vllm or "", row.first or "") and at_least(row.last or "", vllm or ""):
+                return row
+        return None
+
+    def server_image(self, image: str, release: str) -> ServerImage | None:
+        """What a release of `image` holds, or None where no row says it."""
+        for row in self.servers:
+            inside = at_least(release, row.first or "") and at_least(row.last or "", release)
+            if row.image == image and inside:
                 return row
         return None
 

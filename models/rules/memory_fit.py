@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import lru_cache
+from typing import Literal
 
+from models.engine import TRAITS
 from models.finding import Finding, unsure, wrong
 from models.judged import Judged, JudgedGpu, JudgedModel
 from models.memory import Asked, MemoryPlan, layouts, memory_plan
+from models.memory.trtllm import by_vllms_names
 from models.releases.held import held_by
 from models.rules.parallelism import split, whole
 
@@ -35,17 +38,22 @@ def findings(judged: Judged) -> list[Finding]:
 def asked_of(judged: Judged, model: JudgedModel, sizes: tuple[int, int]) -> Asked | None:
     """How the engine is told to hold it; None where its context is no number."""
     held = held_by(model.image, judged.releases)
-    vllm = held.vllm if held else None
+    runs = TRAITS[model.engine].runs if model.engine in TRAITS else "vllm"
+    vllm = held.vllm if held and runs == "vllm" else None
+    told = by_vllms_names(model.engine_args) if runs == "trtllm" else model.engine_args
     # With the type, because 1, 1.0 and True are one key and not one argument.
-    args = tuple((key, value.__class__, value) for key, value in model.engine_args.items())
+    args = tuple((key, value.__class__, value) for key, value in told.items())
     try:
-        return _remembered(args, sizes, vllm)
+        return _remembered(args, sizes, vllm, runs)
     except TypeError:  # an argument that is a list or a map
-        return _asked(args, sizes, vllm)
+        return _asked(args, sizes, vllm, runs)
 
 
 def _asked(
-    given: tuple[tuple[str, type, object], ...], sizes: tuple[int, int], vllm: str | None
+    given: tuple[tuple[str, type, object], ...],
+    sizes: tuple[int, int],
+    vllm: str | None,
+    runs: Literal["vllm", "trtllm"],
 ) -> Asked | None:
     args = {key: value for key, _, value in given}
     length = whole(args.get("max_model_len"))
@@ -61,6 +69,7 @@ def _asked(
         quantization=quantization if isinstance(quantization, str) else None,
         engine_args={key: value for key, value in args.items() if key not in _SAID},
         vllm=vllm,
+        engine=runs,
     )
 
 
@@ -83,6 +92,17 @@ def _of(
     judged: Judged, model: JudgedModel, gpus: Sequence[JudgedGpu], sizes: tuple[int, int]
 ) -> list[Finding]:
     name = model.model or model.entry
+    if model.engine == "triton-batcher":
+        return [
+            unsure(
+                f"nothing says whether {name} fits on {model.instance}: its engines are prebuilt, "
+                "and their size is not read",
+                consequence="It may end in CUDA out of memory.",
+                fix="`du -sh` of its `engine_dir` on the host says what the weights take; the KV "
+                "cache takes its share of what is left.",
+                at=model.file,
+            )
+        ]
     if model.weights is None or model.weights.trouble:
         why = "; ".join(model.weights.trouble[:2]) if model.weights else "nobody has read them"
         return [

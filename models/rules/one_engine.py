@@ -1,7 +1,8 @@
-"""Exactly one engine for each model of Triton's vLLM backend.
+"""Exactly one engine for each model of Triton's vLLM backend, and of TensorRT-LLM's LLM API.
 
 KIND_GPU makes an engine for each visible GPU, and each takes its share of the whole card (Triton,
 model configuration: instance groups). KIND_MODEL with count 1 makes one, whatever GPUs are there.
+The LLM API is a model of the Python backend, for which KIND_CPU says the same.
 """
 
 from __future__ import annotations
@@ -12,10 +13,12 @@ from models.judged import Judged, JudgedModel
 from models.text_format import Message, Unreadable, Value, parse
 
 NAME = "one-engine"
-DESCRIPTION = "A model of the vLLM backend is one engine: one instance group, KIND_MODEL, count 1."
+DESCRIPTION = "A model is one engine: one instance group, KIND_MODEL (or KIND_CPU), count 1."
 REMEDY = "Leave `config_pbtxt` out, or give it one instance group of KIND_MODEL with count 1."
 
 RIGHT = "instance_group [ { count: 1, kind: KIND_MODEL } ]"
+_BACKENDS = dict.fromkeys(VLLM_ENTRY, "vllm") | {"triton-llmapi": "python"}
+_KINDS = {"vllm": ("KIND_MODEL",), "python": ("KIND_MODEL", "KIND_CPU")}
 _NUMBERED = {"0": "KIND_AUTO", "1": "KIND_GPU", "2": "KIND_CPU", "3": "KIND_MODEL"}
 
 
@@ -23,7 +26,7 @@ def findings(judged: Judged) -> list[Finding]:
     """One for each model whose configuration makes another number of engines than one."""
     found = []
     for model in judged.models:
-        if model.engine not in VLLM_ENTRY:
+        if model.engine not in _BACKENDS:
             continue
         instance = judged.instance(model.instance, model.host)
         visible = len(instance.gpus) if instance else len(model.claims)
@@ -46,19 +49,20 @@ def _problems(model: JudgedModel, visible: int) -> list[str]:
     except Unreadable as error:
         return [f"its configuration cannot be read: {error}"]
     backend = config.all("backend")
+    own = _BACKENDS[model.engine]
     if len(backend) > 1:
         return ["`backend` stands there more than once"]
-    if backend and backend[0] != "vllm":
+    if backend and backend[0] != own:
         return []
     groups = config.all("instance_group")
     if not groups:
         return [f"it has no instance_group: Triton would make an engine for each of {visible} GPUs"]
     if len(groups) > 1:
         return [f"it has {len(groups)} instance groups: one engine or more for each"]
-    return _group_problems(groups[0], visible)
+    return _group_problems(groups[0], visible, _KINDS[own])
 
 
-def _group_problems(group: Value, visible: int) -> list[str]:
+def _group_problems(group: Value, visible: int, kinds: tuple[str, ...]) -> list[str]:
     if not isinstance(group, Message):
         return [f"its instance_group is `{group:.40}`, which is no group"]
     problems = [
@@ -68,7 +72,7 @@ def _group_problems(group: Value, visible: int) -> list[str]:
     ]
     kind, count = (_scalar(group, name) for name in ("kind", "count"))
     kind = _NUMBERED.get(kind, kind)
-    if kind != "KIND_MODEL":
+    if kind not in kinds:
         engines = f": one engine for each of {visible} GPU(s)" if kind == "KIND_GPU" else ""
         problems.append(f"its instance group is {kind or 'of no kind'}{engines}")
     if count not in ("", "1"):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from models.engine import TRAITS
 from models.finding import Finding
 from models.judged import Judged, JudgedInstance
 from models.releases.architecture import model_findings
@@ -25,6 +26,7 @@ def findings(judged: Judged) -> list[Finding]:
             judged.releases,
             at=f"berth:instances.{model.instance}.image",
             model=model.model or model.entry,
+            runs=TRAITS[model.engine].runs if model.engine in TRAITS else "vllm",
         ):
             found.setdefault(str(each.refusal), each)
     for instance in judged.own_instances:

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np  # type: ignore[import-not-found,unused-ignore]
 import triton_python_backend_utils as pb_utils  # type: ignore[import-not-found]
 
-from .token_ids import encode, pack_words
+from .token_ids import END, encode, pack_words
 
 
 def _words(request: Any, name: str) -> Any:
@@ -33,6 +33,8 @@ def _response(request: Any) -> Any:
         "REQUEST_OUTPUT_LEN": asked,
         "STOP_WORDS_IDS": _words(request, "STOP_WORDS_DICT"),
         "BAD_WORDS_IDS": _words(request, "BAD_WORDS_DICT"),
+        "OUT_END_ID": np.asarray([[END]], dtype=np.int32),
+        "OUT_PAD_ID": np.asarray([[END]], dtype=np.int32),
     }
     made = [pb_utils.Tensor(name, values) for name, values in tensors.items()]
     return pb_utils.InferenceResponse(output_tensors=made)

@@ -8,6 +8,8 @@ from collections.abc import Iterable
 FIRST = 1000
 """Added to the first byte of a token: counting tokens is counting these."""
 BOS = 2000
+END = 2001
+"""Ends an answer; the tokenizer's, which the engine has to be told."""
 
 
 def encode(text: str, bos: bool = False) -> list[int]:

@@ -3,17 +3,23 @@
 from __future__ import annotations
 
 import asyncio
+from typing import get_args
 
 import pytest
 
 from engines import KNOWN
 from engines.failure import EngineError
 from engines.protocol import Request, Sampling
+from models.engine import TRAITS, Engine
 from tests.engines.asking import ALL, OPENAI, adapter, asked, collected, fake
 
 
 def test_every_known_engine_is_tested_here() -> None:
     assert set(KNOWN) == set(ALL)
+
+
+def test_every_engine_has_traits_and_an_adapter() -> None:
+    assert set(get_args(Engine)) == set(TRAITS) == set(KNOWN)
 
 
 @pytest.mark.parametrize("kind", ALL)

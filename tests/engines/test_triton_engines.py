@@ -12,6 +12,7 @@ from engines import engine
 from engines.failure import EngineError
 from engines.metrics import Metrics, Timing
 from engines.protocol import Upstream
+from models.engine import part_name
 from tests.engines.asking import NATIVE, adapter, asked, collected, told
 from tests.engines.fake_triton import BATCHER, LLMAPI, VLLM, FakeTriton
 from tests.engines.serving import until
@@ -32,15 +33,18 @@ vllm:time_to_first_token_seconds_count{model="m",version="1"} 6
 """
 BATCHER_METRICS = """
 # TYPE nv_trt_llm_request_metrics gauge
-nv_trt_llm_request_metrics{model="m",request_type="active",version="1"} 3
-nv_trt_llm_request_metrics{model="m",request_type="waiting",version="1"} 1
+nv_trt_llm_request_metrics{model="PART",request_type="active",version="1"} 3
+nv_trt_llm_request_metrics{model="PART",request_type="waiting",version="1"} 1
 # TYPE nv_trt_llm_kv_cache_block_metrics gauge
-nv_trt_llm_kv_cache_block_metrics{kv_cache_block_type="fraction",model="m",version="1"} 0.5
+nv_trt_llm_kv_cache_block_metrics{kv_cache_block_type="fraction",model="PART",version="1"} 0.5
 # TYPE nv_llm_output_token_len histogram
-nv_llm_output_token_len_bucket{model="m",version="1",le="+Inf"} 2
-nv_llm_output_token_len_sum{model="m",version="1"} 70
-nv_llm_output_token_len_count{model="m",version="1"} 2
-"""
+nv_llm_output_token_len_bucket{model="PART",version="1",le="+Inf"} 2
+nv_llm_output_token_len_sum{model="PART",version="1"} 70
+nv_llm_output_token_len_count{model="PART",version="1"} 2
+# TYPE nv_inference_request_success counter
+nv_inference_request_success{model="m",version="1"} 5
+nv_inference_request_success{model="PART",version="1"} 4
+""".replace("PART", part_name("m", "tensorrt_llm"))
 
 
 def test_a_model_that_is_ready_while_its_process_is_dead_is_not() -> None:
@@ -196,7 +200,7 @@ def test_shapes_with_a_batch_dimension_are_read() -> None:
     asyncio.run(do())
 
 
-@pytest.mark.parametrize("kind", NATIVE)
+@pytest.mark.parametrize("kind", [VLLM, LLMAPI])
 def test_metrics_are_the_models_own(kind: str) -> None:
     async def do() -> None:
         async with told(FakeTriton(kind, metrics=METRICS)) as engine:
@@ -216,6 +220,7 @@ def test_the_inflight_batchers_metrics_have_berths_names() -> None:
             assert await engine.metrics() == Metrics(
                 requests_running=3,
                 requests_waiting=1,
+                requests_done_total=5,
                 generation_tokens_total=70,
                 kv_cache_share=0.5,
             )

@@ -173,8 +173,8 @@ def test_every_rule_says_what_it_is_for(rule: Any) -> None:
     assert rule.REMEDY.endswith(".")
 
 
-def test_fourteen_rules_guard_a_plan() -> None:
-    assert len({rule.NAME for rule in RULES}) == 14
+def test_fifteen_rules_guard_a_plan() -> None:
+    assert len({rule.NAME for rule in RULES}) == 15
 
 
 def test_what_is_certain_is_refused_and_what_is_not_is_a_warning() -> None:

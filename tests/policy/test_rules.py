@@ -84,6 +84,11 @@ def an_old_release(shown: Shown) -> None:
     shown.judged = replace(shown.judged, models=models)
 
 
+def a_tensorrt_llm_image(shown: Shown) -> None:
+    for image in shown.recorder.of_type(containers.IMAGE).values():
+        image["name"] = f"nvcr.io/nvidia/tritonserver:26.06-trtllm-python-py3@{DIGEST}"
+
+
 def kind_gpu(shown: Shown) -> None:
     files = shown.inputs(loads.ENTRY, "sandbox/reference.gemma-4-e4b-it")["files"]
     files[loads.CONFIG] = files[loads.CONFIG].replace("KIND_MODEL", "KIND_GPU")
@@ -122,6 +127,10 @@ WRONG: dict[str, tuple[Callable[[Shown], Any], str]] = {
         "= 1 GPU(s), triton@wide-01 has 2",
     ),
     "release-trains": (an_old_release, "first that can: Triton 26.06 (vLLM 0.22.1)"),
+    "engine-image": (
+        a_tensorrt_llm_image,
+        "holds TensorRT-LLM 1.2.1 and no vLLM",
+    ),
     "image-digests": (
         lambda shown: shown.host(image_references="digest"),
         "image `berth-sandbox/tritonserver:2.51.0-vllm` is not named by its digest",

@@ -7,6 +7,9 @@ import pytest
 from components.providers.load_failure import LONGEST_QUOTE, TABLE, load_refused, recognise
 
 REASONS = {
+    "engine-files": "RuntimeError: Failed to deserialize cuda engine: Error opening engine file: "
+    "/data/triton/weights/built/rank0.engine",
+    "all-models": "RuntimeError: the image holds no /app/all_models/llmapi/tensorrt_llm/1/model.py",
     "memory-at-startup": "ValueError: Free memory on device (3.21/22.05 GiB) on startup is less "
     "than desired GPU memory utilization (0.9, 19.84 GiB). Decrease GPU memory utilization or "
     "reduce GPU memory used by other processes.",

@@ -266,3 +266,19 @@ def test_outputs_say_how_a_gateway_is_reached(
         "unit": "berth-adapter.service",
         "state": "active",
     }
+
+
+def test_a_model_of_several_entries_is_loaded_once_all_are_written(tmp_path: Path) -> None:
+    sections = with_key_files(tmp_path)
+    sections["demo"]["roles"]["sentry"]["engine"] = "triton-batcher"
+    small = {"weights": "small", "engine_dir": "small-built", "max_model_len": 4096}
+    recorder, outputs = declared(plan_of(sections, small=small), tmp_path)
+    entries = recorder.of_type(ENTRY)
+    parts = [f"shop._{part}.small" for part in ("preprocessing", "tensorrt_llm", "postprocessing")]
+    assert {f"beta/{name}" for name in ("shop.small", *parts)} <= entries.keys()
+    assert entries[f"beta/{parts[1]}"]["weights"] == "/data/triton/weights/small-built"
+    assert entries["beta/shop.small"]["weights"] == "/data/triton/weights/small"
+    model = recorder.of_type(MODEL)["shop.small/triton@b0"]
+    assert model["engine"] == "triton-batcher"
+    assert model["entry_revision"] == "r1+r1+r1+r1"
+    assert outputs["roles"]["sentry"]["model"] == "shop.small"

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from components.providers.fallback import SERVES
+from components.providers.fallback import READY
 from components.providers.triton_model import TritonModelProvider
 from models.refusal import Refusal
 from tests.providers.local_sshd import free_port
@@ -20,7 +20,9 @@ PROVIDER = TritonModelProvider()
 
 
 def _outs(triton: RealTriton, model: str, **changed: Any) -> dict[str, Any]:
-    return triton.props(model, **changed) | SERVES | {"loaded_digest": "d1"}
+    serving = {"state": READY, "reason": "", "attempt": "", "since": "now"}
+    outs: dict[str, Any] = triton.props(model, **changed) | serving | {"loaded_digest": "d1"}
+    return outs
 
 
 def test_a_model_that_nobody_loaded_is_gone(triton: RealTriton) -> None:

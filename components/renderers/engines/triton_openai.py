@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from components.renderers.entry import weights_path
+from components.renderers.weights import weights_path
 from models.plan import Placement
 
 INSIDE = 9000

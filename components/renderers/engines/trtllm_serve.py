@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 
-from components.renderers.entry import weights_path
+from components.renderers.weights import weights_path
 from models.plan import SERVERS, Placement
 
 INSIDE = 8000
@@ -22,7 +22,7 @@ FLAGS = ("max_batch_size", "max_num_tokens", "max_beam_width", "trust_remote_cod
 def command(placement: Placement) -> list[str]:
     """The server's command line. The model's name is its directory's: any name is answered."""
     catalog = placement.catalog
-    own = {name: catalog.engine_args[name] for name in FLAGS if name in catalog.engine_args}
+    own = {name: catalog.trtllm_args[name] for name in FLAGS if name in catalog.trtllm_args}
     said: dict[str, object] = {
         "host": "0.0.0.0",  # noqa: S104 - the container's; the host publishes it on loopback
         "port": INSIDE,
@@ -64,5 +64,5 @@ def files(placement: Placement) -> dict[str, str]:
     As JSON, which is YAML: nothing of a user's needs quoting then.
     """
     options: dict[str, object] = {"enable_iter_perf_stats": True, "return_perf_metrics": True}
-    own = {k: v for k, v in placement.catalog.engine_args.items() if k not in FLAGS}
+    own = {k: v for k, v in placement.catalog.trtllm_args.items() if k not in FLAGS}
     return {options_file(placement): json.dumps(options | own, indent=2, sort_keys=True) + "\n"}

@@ -53,3 +53,14 @@ def test_what_makes_another_number_of_engines_is_refused(config: str, says: str)
     assert says in text
     assert text.startswith("catalog/big.yaml: config_pbtxt: big on triton@wide: ")
     assert "instance_group [ { count: 1, kind: KIND_MODEL } ]" in text
+
+
+def test_the_llm_api_is_one_engine_under_kind_cpu_too() -> None:
+    config = 'backend: "python"\ninstance_group [ { count: 1, kind: KIND_CPU } ]\n'
+    own = {"engine": "triton-llmapi", "config_pbtxt": config}
+    assert not one_engine.findings(with_model(**own))
+    two = own | {"config_pbtxt": config.replace("count: 1", "count: 2")}
+    assert "has count 2" in refused(one_engine, with_model(**two))
+    assert "KIND_GPU" in refused(
+        one_engine, with_model(**own | {"config_pbtxt": config.replace("CPU", "GPU")})
+    )

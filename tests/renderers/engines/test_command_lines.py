@@ -52,7 +52,7 @@ def test_vllm_spreads_over_its_gpus_by_processes_unless_ray_is_asked_for() -> No
 
 def test_trtllm_serve_is_given_only_flags_that_all_its_releases_know() -> None:
     given = {"max_batch_size": 8, "trust_remote_code": True, "enable_chunked_prefill": True}
-    placement = placed("trtllm-serve", engine_args=given)
+    placement = placed("trtllm-serve", trtllm_args=given)
     assert SERVERS["trtllm-serve"].command(placement) == [
         "trtllm-serve", "serve", "/data/triton/weights/big-nvfp4",
         "--host", "0.0.0.0",

@@ -1,0 +1,147 @@
+"""TensorRT-LLM inside Triton: a role comes up on it, answers, leaves nothing, goes by one line.
+
+The tests of this file are one story and build on each other.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from tests.e2e.host import TestHost
+from tests.e2e.workspace import Workspace, only, reference
+
+STACK = "trtllm"
+AUDITOR, SENTRY = "gemma-4-e4b-it", "gemma-4-e2b-it"
+ENTRY = f"reference.{AUDITOR}"
+BUILT = "auditor-engines"
+GPU = 2
+LLMAPI, BATCHER, VLLM = "triton-llmapi", "triton-batcher", "triton-vllm"
+PARTS = [f"reference._{part}.{AUDITOR}" for part in ("postprocessing", "preprocessing")]
+PARTS.append(f"reference._tensorrt_llm.{AUDITOR}")
+
+
+def sections(host: TestHost, engine: str, *, demo: bool = True) -> dict[str, Any]:
+    """Auditor under an engine, Sentry under vLLM beside it."""
+    roles = {"auditor": (AUDITOR, "triton@2"), "sentry": (SENTRY, "triton@3")}
+    made = only(reference(host), "triton@2", "triton@3", **(roles if demo else {}))
+    if demo:
+        made["demo"]["roles"]["auditor"] |= {"engine": engine}
+    return made
+
+
+def up(workspace: Workspace, host: TestHost, engine: str) -> None:
+    """Bring the stack up with Auditor under an engine."""
+    workspace.write_stack(STACK, sections(host, engine))
+    workspace.up(STACK)
+
+
+def entries(host: TestHost) -> list[str]:
+    """The repository's entries for Auditor."""
+    return host.sh("ls /data/triton/models | grep e4b || true").splitlines()
+
+
+def loaded(host: TestHost) -> list[str]:
+    """Models that Auditor's server holds or is busy with."""
+    said = json.loads(host.control("2", 8002, "/v2/repository/index"))
+    return sorted(row["name"] for row in said if row.get("state") in ("READY", "UNLOADING"))
+
+
+@pytest.fixture(scope="module")
+def built(workspace: Workspace, host: TestHost) -> None:
+    """Engines as `trtllm-build` leaves them; the catalog entry names their directory."""
+    shape = {"num_hidden_layers": 4, "num_attention_heads": 8, "num_key_value_heads": 4}
+    shape |= {"hidden_size": 512, "head_size": 64, "max_position_embeddings": 8192}
+    told: dict[str, Any] = {"pretrained_config": {"name": AUDITOR, **shape}}
+    told["build_config"] = {"max_seq_len": 4096}
+    place = f"/data/triton/weights/{BUILT}"
+    host.sh(f"mkdir -p {place}; truncate -s 2G {place}/rank0.engine")
+    host.sh(f"cat > {place}/config.json <<'X'\n{json.dumps(told)}\nX")
+    workspace.change_model(AUDITOR, engine_dir=BUILT)
+
+
+@pytest.fixture(scope="module")
+def on_vllm(workspace: Workspace, host: TestHost, built: None) -> Iterator[None]:  # noqa: ARG001
+    up(workspace, host, VLLM)
+    yield
+    workspace.down(STACK)
+
+
+@pytest.mark.usefixtures("on_vllm")
+@pytest.mark.parametrize("engine", [LLMAPI, BATCHER, VLLM])
+def test_one_line_puts_a_role_under_another_of_tritons_engines(
+    workspace: Workspace, host: TestHost, engine: str
+) -> None:
+    loads = host.loads("3")
+    up(workspace, host, engine)
+    role = workspace.outputs(STACK)["roles"]["auditor"]
+    assert (role["engine"], role["unit"], role["state"]) == (engine, "triton@2.service", "READY")
+    status, said = workspace.berth("ask", "auditor", "Who are you?", "--stack", STACK)
+    assert status == 0, said
+    assert AUDITOR in said
+    parts = PARTS if engine == BATCHER else []
+    assert loaded(host) == sorted([ENTRY, *parts])
+    assert sorted(entries(host)) == sorted([ENTRY, *parts])
+    assert host.loads("3") == loads
+    assert "nothing to change" in workspace.up(STACK)
+
+
+@pytest.mark.usefixtures("on_vllm")
+@pytest.mark.parametrize("engine", [LLMAPI, BATCHER])
+def test_a_demo_that_goes_gives_all_memory_back(
+    workspace: Workspace, host: TestHost, engine: str
+) -> None:
+    up(workspace, host, engine)
+    assert host.gpu_mib()[GPU] > 2000
+    workspace.write_stack(STACK, sections(host, engine, demo=False))
+    workspace.up(STACK)
+    assert host.gpu_mib()[GPU] == 0
+    assert loaded(host) == []
+    assert entries(host) == []
+
+
+@pytest.mark.usefixtures("on_vllm")
+def test_a_part_that_was_unloaded_by_hand_shows_and_comes_back(
+    workspace: Workspace, host: TestHost
+) -> None:
+    up(workspace, host, BATCHER)
+    host.control("2", 8002, f"/v2/repository/models/{PARTS[-1]}/unload")
+    status, said = workspace.pulumi("preview", "--stack", STACK, "--refresh", "--diff")
+    assert status == 0, said
+    assert "berth:TritonModel" in said.replace("pulumi-python:dynamic/", "")
+    workspace.up(STACK)
+    assert loaded(host) == sorted([ENTRY, *PARTS])
+
+
+@pytest.mark.usefixtures("on_vllm")
+def test_engines_that_are_not_whole_are_told_and_nothing_stays_loaded(
+    workspace: Workspace, host: TestHost
+) -> None:
+    up(workspace, host, VLLM)
+    place = f"/data/triton/weights/{BUILT}/rank0.engine"
+    host.sh(f"mv {place} {place}.away")
+    try:
+        workspace.write_stack(STACK, sections(host, BATCHER))
+        status, said = workspace.berth("up", STACK)
+    finally:
+        host.sh(f"mv {place}.away {place}")
+    assert status != 0
+    assert "prebuilt engines are not there" in said
+    assert "Traceback" not in said
+    assert host.gpu_mib()[GPU] == 0
+    assert host.answers(8003, f"reference.{SENTRY}")
+
+
+@pytest.mark.usefixtures("on_vllm")
+def test_an_image_without_the_engine_is_refused_at_preview(
+    workspace: Workspace, host: TestHost
+) -> None:
+    made = sections(host, LLMAPI)
+    made["instances"]["triton@2"]["image"] = "nvcr.io/nvidia/tritonserver:26.06-vllm-python-py3"
+    workspace.write_stack(STACK, made)
+    status, said = workspace.berth("preview", STACK)
+    assert status != 0
+    assert "holds vLLM 0.22.1 and no TensorRT-LLM" in said

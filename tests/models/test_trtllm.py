@@ -1,0 +1,94 @@
+"""What of a catalog entry is refused under TensorRT-LLM's engines, before there is a plan."""
+
+from __future__ import annotations
+
+import copy
+from typing import Any
+
+import pytest
+
+from models.refusal import Refusals
+from tests.declarations import SECTIONS, plan_of
+
+
+def refused(engine: str, role: str = "sentry", **small: Any) -> str:
+    """What the plan of a role under an engine says; `small` changes its catalog entry."""
+    sections = copy.deepcopy(SECTIONS)
+    sections["demo"]["roles"][role] |= {"engine": engine}
+    entry = {"weights": "small", "max_model_len": 8192}
+    with pytest.raises(Refusals) as caught:
+        plan_of(sections, small=entry | small)
+    (refusal,) = caught.value.refusals
+    assert "Nothing was touched." in str(refusal)
+    assert refusal.fix
+    return str(refusal)
+
+
+@pytest.mark.parametrize(
+    ("engine", "entry", "says"),
+    [
+        ("triton-batcher", {}, "nothing says where they are"),
+        ("triton-llmapi", {"trtllm_args": {"max_seq_len": 9}}, "set `max_model_len` beside it"),
+        (
+            "triton-llmapi",
+            {"trtllm_args": {"kv_cache_config": {"free_gpu_memory_fraction": 0.5}}},
+            "set `gpu_memory_utilization` beside it",
+        ),
+        ("triton-llmapi", {"trtllm_args": {"kv_cache_config": "fp8"}}, "is a map"),
+        ("triton-llmapi", {"trtllm_args": {"triton_config": {}}}, "could not stream"),
+        (
+            "triton-batcher",
+            {"engine_dir": "built", "trtllm_args": {"kv_cache_reuse": True}},
+            "`kv_cache_reuse` is no parameter of TensorRT-LLM's batcher",
+        ),
+        (
+            "triton-batcher",
+            {"engine_dir": "built", "config_pbtxt": 'backend: "python"'},
+            "has four configurations",
+        ),
+        ("triton-llmapi", {"shared_mib": 9000}, "cannot keep to `shared_mib`"),
+    ],
+)
+def test_what_an_engine_would_not_read_or_contradicts_itself_is_refused(
+    engine: str, entry: dict[str, Any], says: str
+) -> None:
+    assert says in refused(engine, **entry)
+
+
+def test_the_batcher_on_two_gpus_has_to_start_workers_itself() -> None:
+    wide = {"weights": "big", "tensor_parallel_size": 2, "max_model_len": 4096}
+    sections = copy.deepcopy(SECTIONS)
+    for role in ("architect", "worker"):
+        sections["demo"]["roles"][role] |= {"engine": "triton-batcher"}
+    with pytest.raises(Refusals) as caught:
+        plan_of(sections, big=wide | {"engine_dir": "built"})
+    assert "TRTLLM_ORCHESTRATOR" in caught.value.refusals[0].fix
+    sections["instances"]["triton@wide-01"]["environment"] = {"TRTLLM_ORCHESTRATOR": "1"}
+    assert plan_of(sections, big=wide | {"engine_dir": "built"}).roles["architect"]
+
+
+def test_each_familys_arguments_are_its_own() -> None:
+    small = {"weights": "small", "max_model_len": 8192, "engine_dir": "built"}
+    args = {"engine_args": {"seed": 0}, "trtllm_args": {"max_beam_width": 2}}
+    for engine in ("triton-vllm", "triton-batcher"):
+        sections = copy.deepcopy(SECTIONS)
+        sections["demo"]["roles"]["sentry"] |= {"engine": engine}
+        placement = plan_of(sections, small=small | args).roles["sentry"]
+        told = placement.catalog.further_args(placement.engine)
+        assert told == args["engine_args" if engine == "triton-vllm" else "trtllm_args"]
+
+
+def test_one_entry_is_not_two_engines() -> None:
+    sections = copy.deepcopy(SECTIONS)
+    sections["instances"]["triton@b1"] = sections["instances"]["triton@b0"] | {
+        "http_port": 8001,
+        "metrics_port": 8101,
+    }
+    sections["demo"]["roles"]["guard"] = {
+        "model": "small",
+        "instance": "triton@b1",
+        "engine": "triton-llmapi",
+    }
+    with pytest.raises(Refusals) as caught:
+        plan_of(sections)
+    assert "one entry `shop.small`" in str(caught.value.refusals[0])

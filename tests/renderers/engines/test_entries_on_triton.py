@@ -1,0 +1,221 @@
+"""Rendered entries of TensorRT-LLM's engines in a real Triton, on the stand-ins' models."""
+
+from __future__ import annotations
+
+import asyncio
+import copy
+import json
+from collections.abc import Awaitable, Callable, Iterator
+from pathlib import Path
+from typing import Any, TypeVar
+
+import httpx
+import pytest
+
+from components.providers.model_server import model_state
+from components.providers.triton_client import NoAnswer, Rejected, TritonClient
+from components.renderers import entry
+from components.renderers.image_model import ALL_MODELS
+from engines import engine
+from engines.protocol import Delta, Request, Sampling, Upstream
+from models.plan import Placement
+from sandbox.all_models import all_models
+from tests.declarations import SECTIONS, plan_of
+from tests.sandbox.served import Gpus, gpus_and_models
+from tests.sandbox.triton_serving import Triton, triton_serving
+from tests.sandbox.unpacked_triton import importable
+
+pytestmark = pytest.mark.triton
+Result = TypeVar("Result")
+LLMAPI, BATCHER = "triton-llmapi", "triton-batcher"
+PROMPT = "Tell me about harbours"
+SAYS = {LLMAPI: "tiny here, on", BATCHER: "prebuilt here, on"}
+
+
+def placed(engine_name: str, demo: str = "shop") -> Placement:
+    """Sentry under an engine; a quarter of what the weights leave free is its cache."""
+    sections = copy.deepcopy(SECTIONS)
+    sections["demo"]["name"] = demo
+    sections["demo"]["roles"]["sentry"] |= {"engine": engine_name}
+    small = {"weights": "tiny", "max_model_len": 4096, "gpu_memory_utilization": 0.25}
+    return plan_of(sections, small=small | {"engine_dir": "built"}).roles["sentry"]
+
+
+class Entries:
+    """A Triton whose repository is written as a host's is, from what is rendered."""
+
+    def __init__(self, triton: Triton, gpus: Gpus, image: Path) -> None:
+        self.triton, self.gpus, self.image = triton, gpus, image
+
+    def write(self, placement: Placement) -> None:
+        """Its entries, the paths of the host and the image being those of this test."""
+        whole = {placement.entry: entry.entry_files(placement), **entry.parts(placement)}
+        for name, files in whole.items():
+            for path, text in files.items():
+                text = text.replace(ALL_MODELS, str(self.image))
+                text = text.replace(placement.instance.host.weights, str(self.gpus.weights))
+                target = self.triton.repository / name / path
+                target.parent.mkdir(parents=True, exist_ok=True)
+                target.write_text(text)
+            if "1/model.py" in files and not (self.triton.repository / name / "1/sandbox").exists():
+                importable(self.triton.repository / name / "1")
+
+    def ask(self, what: Callable[[TritonClient], Awaitable[Result]]) -> Result:
+        async def do() -> Result:
+            async with httpx.AsyncClient(base_url=self.triton.server.url) as http:
+                return await what(TritonClient(http))
+
+        return asyncio.run(do())
+
+    def load(self, placement: Placement) -> None:
+        self.ask(lambda triton: triton.load(placement.entry, timeout_s=30))
+
+    def unload(self, placement: Placement) -> None:
+        """Unload, and wait as Berth does until nothing of it is busy."""
+
+        async def do(triton: TritonClient) -> None:
+            await triton.unload(placement.entry)
+            async with asyncio.timeout(20):
+                while (  # noqa: ASYNC110 (Triton has to be asked)
+                    await model_state(triton, placement.entry)
+                ).state == "UNLOADING":
+                    await asyncio.sleep(0.05)
+
+        self.ask(do)
+
+    def used_mib(self) -> int:
+        return sum(self.gpus.used_mib())
+
+
+@pytest.fixture(scope="module")
+def entries(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Entries]:
+    place = tmp_path_factory.mktemp("entries")
+    gpus = gpus_and_models(place / "gpus")
+    built = gpus.weights / "built"
+    built.mkdir()
+    shape = {"num_hidden_layers": 4, "num_attention_heads": 8, "num_key_value_heads": 4}
+    shape |= {"hidden_size": 512, "head_size": 64, "max_position_embeddings": 8192}
+    told: dict[str, Any] = {"pretrained_config": {"name": "prebuilt", **shape}}
+    (built / "config.json").write_text(json.dumps(told | {"build_config": {"max_seq_len": 4096}}))
+    with (built / "rank0.engine").open("wb") as file:
+        file.truncate(2 * 2**30)
+    image = place / "image"
+    for name, content in all_models():
+        (image / name).parent.mkdir(parents=True, exist_ok=True)
+        (image / name).write_bytes(content)
+        if name.endswith("1/model.py"):
+            importable((image / name).parent)
+    with triton_serving(place / "triton", gpus) as found:
+        yield Entries(found, gpus, image)
+
+
+@pytest.fixture(params=[LLMAPI, BATCHER])
+def loaded(entries: Entries, request: pytest.FixtureRequest) -> Iterator[Placement]:
+    placement = placed(request.param)
+    entries.write(placement)
+    entries.load(placement)
+    yield placement
+    entries.unload(placement)
+
+
+async def _said(triton: Triton, placement: Placement) -> tuple[str, str, int | None]:
+    async with httpx.AsyncClient(trust_env=False) as http:
+        asked = engine(placement.engine, http, Upstream(triton.server.url, placement.entry))
+        request = Request(prompt=PROMPT, sampling=Sampling(max_tokens=6, temperature=0.0))
+        whole = await asked.complete(request)
+        events = [event async for event in asked.stream(request)]
+        streamed = "".join(event.text for event in events if isinstance(event, Delta))
+        return whole.text, streamed, whole.usage.completion_tokens
+
+
+def test_what_is_rendered_loads_answers_and_streams(entries: Entries, loaded: Placement) -> None:
+    whole, streamed, tokens = asyncio.run(_said(entries.triton, loaded))
+    assert whole.startswith(SAYS[loaded.engine])
+    assert streamed == whole
+    assert tokens in (6, None)
+
+
+def test_the_canary_asks_each_engine_by_its_own_names(entries: Entries, loaded: Placement) -> None:
+    entries.ask(lambda triton: triton.token(loaded.entry, loaded.engine, timeout_s=10))
+
+
+@pytest.mark.parametrize("other", [LLMAPI, BATCHER, "triton-vllm"])
+def test_what_is_loaded_is_asked_as_it_is_whatever_comes_next(
+    entries: Entries, loaded: Placement, other: str
+) -> None:
+    spoken = entries.ask(lambda triton: triton.speaks(loaded.entry, other))
+    assert spoken == loaded.engine
+
+
+def test_the_server_gives_the_digest_back(entries: Entries, loaded: Placement) -> None:
+    config = entries.ask(lambda triton: triton.config(loaded.entry))
+    assert config["parameters"]["berth_digest"]["string_value"] == entry.digest(loaded)
+
+
+@pytest.mark.parametrize("kind", [LLMAPI, BATCHER])
+def test_an_unload_gives_all_memory_back(entries: Entries, kind: str) -> None:
+    placement = placed(kind)
+    entries.write(placement)
+    entries.load(placement)
+    assert entries.used_mib() > 3000
+    entries.unload(placement)
+    assert entries.used_mib() == 0
+
+
+def test_while_a_part_loads_the_model_counts_as_loading(entries: Entries) -> None:
+    placement = placed(BATCHER)
+    entries.write(placement)
+
+    async def glance() -> str:
+        # On a connection of its own each time: one that shares the load's thread gets no answer.
+        async with httpx.AsyncClient(base_url=entries.triton.server.url) as http:
+            try:
+                return (await model_state(TritonClient(http), placement.entry, 0.5)).state
+            except NoAnswer:
+                return ""
+
+    async def do(triton: TritonClient) -> set[str]:
+        load = asyncio.create_task(triton.load(placement.entry, timeout_s=30))
+        seen = {await glance()}
+        while not load.done():
+            seen.add(await glance())
+        await load
+        return seen
+
+    assert "LOADING" in entries.ask(do)
+    entries.unload(placement)
+
+
+def test_two_demos_hold_the_same_model_side_by_side(entries: Entries) -> None:
+    both = [placed(BATCHER, demo) for demo in ("shop", "stall")]
+    for placement in both:
+        entries.write(placement)
+        entries.load(placement)
+    entries.unload(both[0])
+    entries.ask(lambda triton: triton.token(both[1].entry, BATCHER, timeout_s=10))
+    entries.unload(both[1])
+    assert entries.used_mib() == 0
+
+
+def test_a_load_that_fails_leaves_no_part_behind(entries: Entries) -> None:
+    placement = placed(BATCHER)
+    entries.write(placement)
+    engine_file = entries.gpus.weights / "built" / "rank0.engine"
+    away = engine_file.rename(engine_file.with_suffix(".away"))
+    try:
+        with pytest.raises(Rejected, match="Error opening engine file"):
+            entries.load(placement)
+    finally:
+        away.rename(engine_file)
+    entries.unload(placement)
+    index = entries.ask(lambda triton: triton.index())
+    assert {state.state for state in index.values()} <= {"UNAVAILABLE", ""}
+
+
+def test_an_image_without_tensorrt_llm_says_so(entries: Entries) -> None:
+    placement = placed(LLMAPI, demo="bare")
+    entries.write(placement)
+    model = entries.triton.repository / placement.entry / "1" / "model.py"
+    model.write_text(model.read_text().replace(str(entries.image), "/nowhere"))
+    with pytest.raises(Rejected, match="the image holds no /nowhere/llmapi"):
+        entries.load(placement)
