@@ -63,6 +63,9 @@ EVENTS = [
     f'{{"choices":[{{"model":"{OWN_NAME}","t":"a\\"model\\":\\n"}}],"model" : "{OWN_NAME}"}}',
     '{"no":"name"}',
     f'{{"model":"{OWN_NAME}","usage":null,"text":"[DONE] \\"error\\""}}',
+    f'{{"id":"1","model":"{OWN_NAME}-2","choices":[]}}',
+    '{"id":"1","model":1}',
+    '{"id":"1","model":12}',
 ]
 
 
@@ -224,7 +227,7 @@ def test_a_client_that_goes_takes_its_generation_with_it(
 ) -> None:
     engine.release.clear()
     with desk.stream("POST", "/v1/completions", json=body("hang 1")) as answer:
-        lines = answer.iter_lines()  # dropped, it would close the connection
+        lines = answer.iter_lines()  # Kept: without it httpx would close the connection here.
         next(lines)
         assert engine.generating == 1
     until(lambda: engine.generating == 0, "the stream's generation stopped", 2)
@@ -234,18 +237,18 @@ def test_a_client_that_goes_takes_its_generation_with_it(
     until(lambda: shared.status()["requests"]["desk/default"] == 0, "nothing is counted")
 
 
-def cut_stream(port: int, seed: int) -> None:
-    """One stream, ended by the client at some point: politely, or by a reset."""
+def cut_stream(port: int, seed: int, within_s: float, **more: Any) -> None:
+    """One stream, ended by the client within that time: politely, or by a reset."""
     rng = random.Random(seed)  # noqa: S311
-    sent = json.dumps(body(f"tell {rng.randrange(1, 40)}")).encode()
+    sent = json.dumps(body(f"tell {rng.randrange(1, 40)}", **more)).encode()
     head = f"POST /v1/completions HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {DESK}\r\n"
     request = head.encode() + b"Content-Length: %d\r\n\r\n" % len(sent) + sent
     with socket.create_connection(("127.0.0.1", port), 10) as stream:
         if rng.random() < 0.2:
             request = request[: rng.randrange(len(request))]
         stream.sendall(request)
-        stream.settimeout(rng.random() * 0.1 + 0.001)
-        give_up = time.monotonic() + rng.random() * 0.2
+        stream.settimeout(rng.random() * within_s / 2 + 0.001)
+        give_up = time.monotonic() + rng.random() * within_s
         try:
             while time.monotonic() < give_up and stream.recv(200):
                 pass
@@ -253,6 +256,27 @@ def cut_stream(port: int, seed: int) -> None:
             pass
         if rng.random() < 0.5:
             stream.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+
+
+def cut_streams(port: int, count: int, within_s: float = 0.2, **more: Any) -> None:
+    """So many streams, sixteen at a time."""
+    seeds = iter(range(count))
+    lock = threading.Lock()
+
+    def work() -> None:
+        while True:
+            with lock:
+                seed = next(seeds, None)
+            if seed is None:
+                return
+            cut_stream(port, seed, within_s, **more)
+
+    threads = [threading.Thread(target=work) for _ in range(16)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(120)
+    assert next(seeds, None) is None, "not all streams were begun"
 
 
 def test_streams_cut_at_random_points_leave_nothing_behind(
@@ -263,22 +287,7 @@ def test_streams_cut_at_random_points_leave_nothing_behind(
         gateway(connections_per_key=10000),
         demo("desk", DESK, {"architect": role(engine.address)}),
     )
-    seeds = iter(range(1000))
-    lock = threading.Lock()
-
-    def work() -> None:
-        while True:
-            with lock:
-                seed = next(seeds, None)
-            if seed is None:
-                return
-            cut_stream(running.port, seed)
-
-    threads = [threading.Thread(target=work) for _ in range(16)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join(120)
+    cut_streams(running.port, 1000)
     until(lambda: engine.generating == 0, "all generations stopped")
     assert engine.started > 300
 

@@ -8,7 +8,8 @@ local json_members = require "berth.json_members"
 local refuse = require "berth.refuse"
 local routes = require "berth.routes"
 
-local find, sub = string.find, string.sub
+local byte, find, sub = string.byte, string.find, string.sub
+local SPACE, QUOTE, OPEN_LIST = 32, 34, 91
 
 local M = {}
 
@@ -39,6 +40,15 @@ function M.request_id()
   return id
 end
 
+-- The length of an answer whose name is yet to be exchanged, where the engine says how long its own
+-- is: what is left over is filled with spaces. So nginx sends headers and answer at once, where an
+-- answer of unknown length costs the client two reads.
+local function promised(state)
+  state.size, state.expected = 0, tonumber(ngx.header["Content-Length"])
+  state.promised = state.expected and state.expected + #state.quoted
+  return state.promised
+end
+
 function M.headers()
   local ctx = ngx.ctx
   if ctx.role then
@@ -66,7 +76,7 @@ function M.headers()
       state.kind = "json"
     end
     if state.kind then
-      ngx.header["Content-Length"] = nil
+      ngx.header["Content-Length"] = state.kind == "json" and promised(state) or nil
       ctx.answer = state
     end
     if ctx.role.fallback then ngx.header["X-Berth-Fallback"] = ctx.role.fallback end
@@ -83,17 +93,37 @@ local function count_tokens(text)
   end
 end
 
+-- An event with the role's name. A stream's events begin alike up to the name's end, so what was
+-- found in one holds for the next that has the same bytes there.
+local function renamed(state, payload)
+  local before = state.before
+  if before and sub(payload, 1, #before) == before then
+    return state.instead .. sub(payload, #before + 1)
+  end
+  local from, to = json_members.find(payload, state.member, true)
+  if not from then return payload end
+  local instead = sub(payload, 1, from - 1) .. state.quoted
+  if byte(payload, to) == QUOTE then state.before, state.instead = sub(payload, 1, to), instead end
+  return instead .. sub(payload, to + 1)
+end
+
 -- One line of a stream, without its line feed.
 local function line_of(state, line)
-  local from = select(2, find(line, "^data: *"))
+  local from
+  if sub(line, 1, 6) == "data: " and byte(line, 7) ~= SPACE then
+    from = 6
+  else
+    from = select(2, find(line, "^data: *"))
+  end
   if not from then
+    if line == "" then return line end
     if state.shape == "framing" then
       local event = line:match("^event: *(%a+)")
       if event == "end" or event == "error" then state.done = true end
     end
     return line
   end
-  if find(line, "^%[DONE%]", from + 1) then
+  if byte(line, from + 1) == OPEN_LIST and find(line, "^%[DONE%]", from + 1) then
     state.done = true
     return line
   end
@@ -106,9 +136,11 @@ local function line_of(state, line)
         return "data: " .. engine_error.openai(payload, 500)
       end
     end
-    if find(payload, '"usage"%s*:%s*{') then count_tokens(payload) end
+    if find(payload, '"usage"', 1, true) and find(payload, '"usage"%s*:%s*{') then
+      count_tokens(payload)
+    end
   end
-  return sub(line, 1, from) .. json_members.replace(payload, state.member, state.quoted)
+  return sub(line, 1, from) .. renamed(state, payload)
 end
 
 local function lines_of(state, chunk)
@@ -166,15 +198,23 @@ local function stream(state, chunk, last)
 end
 
 local function whole(state, chunk, last)
+  if state.over then return chunk, last end
   state[#state + 1] = chunk
-  if not last then return "", false end
+  if state.expected then
+    state.size = state.size + #chunk
+    if state.size < state.expected then return "", last end
+    state.over = true
+  elseif not last then
+    return "", false
+  end
   local text = table.concat(state)
   if state.kind == "error" then
     if state.shape == "kserve" then return text, true end
     return engine_error.openai(text, ngx.status), true
   end
   if state.shape == "openai" then count_tokens(text) end
-  return json_members.replace(text, state.member, state.quoted), true
+  text = json_members.replace(text, state.member, state.quoted)
+  return state.promised and text .. (" "):rep(state.promised - #text) or text, last
 end
 
 function M.body()

@@ -6,17 +6,22 @@
 local cjson = require "cjson.safe"
 
 local byte, find, sub = string.byte, string.find, string.sub
-local QUOTE, OPEN, OPEN_LIST = 34, 123, 91
+local QUOTE, ESCAPE, OPEN, OPEN_LIST = 34, 92, 123, 91
 
 local M = {}
 
 -- `from` is the first byte after an opening quote; the answer is the closing quote's place.
+--
+-- Quotes are looked for as plain text, which is a search of C's: by a pattern a prompt of 32 KiB
+-- took a third of a millisecond.
 local function string_end(text, from)
   while true do
-    local at = find(text, '["\\]', from)
+    local at = find(text, '"', from, true)
     if not at then return nil end
-    if byte(text, at) == QUOTE then return at end
-    from = at + 2
+    local before = at - 1
+    while before >= from and byte(text, before) == ESCAPE do before = before - 1 end
+    if (at - 1 - before) % 2 == 0 then return at end
+    from = at + 1
   end
 end
 
