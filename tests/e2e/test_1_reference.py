@@ -72,7 +72,7 @@ def test_plain_pulumi_sees_the_same_stack(workspace: Workspace) -> None:
 
 def test_outputs_say_what_is_served_where(workspace: Workspace) -> None:
     outputs = workspace.outputs(STACK)
-    assert sorted(outputs) == ["instances", "models", "roles"]
+    assert sorted(outputs) == ["gateway", "instances", "models", "roles"]
     assert {i["state"] for i in outputs["instances"].values()} == {"active"}
     assert {m["state"] for m in outputs["models"].values()} == {"READY"}
     assert outputs["roles"]["worker"]["model"] == ARCHITECT
@@ -100,7 +100,7 @@ def test_the_control_api_is_shut_without_its_key_and_grpc_is_closed(host: TestHo
         assert host.sh(f"curl -s -o /dev/null -w '%{{http_code}}' -X POST {url}") == "403"
     listening = host.sh("ss -Hltn | awk '{print $4}'").splitlines()
     beyond = [address for address in listening if not address.startswith(("127.", "[::1]"))]
-    assert {address.rpartition(":")[2] for address in beyond} == {"22"}
+    assert {address.rpartition(":")[2] for address in beyond} == {"22", "8443"}
     assert not any(address.endswith(":8001") for address in beyond)
 
 
