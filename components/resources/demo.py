@@ -32,6 +32,8 @@ class Demo(pulumi.ComponentResource):
     """Placement's name → the model's state."""
     serving: Mapping[str, pulumi.Output[Answering]]
     """Role → what really answers to it, known once all that was to be loaded is."""
+    claims: Mapping[str, Claims]
+    """Host → all that is claimed there."""
 
     def __init__(
         self,
@@ -46,7 +48,7 @@ class Demo(pulumi.ComponentResource):
         self._plan = plan
         self._dockers: dict[str, docker.Provider] = {}
         self._entries: dict[tuple[str, str], RepositoryEntry] = {}
-        self._claims = {
+        self.claims = {
             host: self._claimed(host, placements)
             for host in plan.hosts
             if (placements := plan.placements_on(host))
@@ -63,6 +65,11 @@ class Demo(pulumi.ComponentResource):
         self.states = states
         self.serving = {role: self._serving(first) for role, first in plan.roles.items()}
         self.register_outputs({"states": dict(states)})
+
+    @property
+    def models(self) -> list[TritonModel | ServedModel]:
+        """All of them; whatever else a model needs, it depends on."""
+        return list(self._models.values())
 
     def _serving(self, first: Placement) -> pulumi.Output[Answering]:
         fallback = self._plan.fallback_of(first)
@@ -112,7 +119,7 @@ class Demo(pulumi.ComponentResource):
                 files=entry.entry_files(placement),
                 weights=entry.weights_path(placement),
                 owner=placement.owner,
-                opts=pulumi.ResourceOptions(parent=self, depends_on=[self._claims[host]]),
+                opts=pulumi.ResourceOptions(parent=self, depends_on=[self.claims[host]]),
             )
         return self._entries[host, placement.entry]
 
@@ -120,7 +127,7 @@ class Demo(pulumi.ComponentResource):
         """A server of its own; only one that runs from a repository entry has one."""
         host = placement.instance.host_name
         served_by = self._instances.get(placement.instance.name)
-        needed: list[pulumi.Resource] = [self._claims[host]]
+        needed: list[pulumi.Resource] = [self.claims[host]]
         if TRAITS[placement.engine].entry:
             needed.append(self._entry(placement))
         return ModelServer(
@@ -175,7 +182,7 @@ class Demo(pulumi.ComponentResource):
             opts=pulumi.ResourceOptions(
                 parent=self,
                 depends_on=[
-                    self._claims[planned.host_name],
+                    self.claims[planned.host_name],
                     written,
                     *([served_by] if served_by else []),
                 ],

@@ -7,6 +7,8 @@ from collections.abc import Sequence
 import pulumi
 from pulumi_command.remote import Command, Logging
 
+from components.providers.served_model import ServedModel
+from components.providers.triton_model import TritonModel
 from components.renderers import host_guard, host_setup
 from components.resources.access import HostAccess
 
@@ -20,6 +22,7 @@ class HostGuard(pulumi.ComponentResource):
         access: HostAccess,
         stack: str,
         everything: Sequence[pulumi.Resource],
+        models: Sequence[TritonModel | ServedModel],
         opts: pulumi.ResourceOptions | None = None,
     ) -> None:
         super().__init__("berth:host:HostGuard", name, None, opts)
@@ -31,6 +34,22 @@ class HostGuard(pulumi.ComponentResource):
             delete=host_setup.as_argument(access.host.ssh.user, script),
             logging=Logging.NONE,
             add_previous_output_in_env=False,
-            opts=pulumi.ResourceOptions(parent=self, depends_on=list(everything)),
+            opts=pulumi.ResourceOptions(parent=self, depends_on=_there(everything, models)),
         )
         self.register_outputs({"host": name})
+
+
+def _there(
+    everything: Sequence[pulumi.Resource], models: Sequence[TritonModel | ServedModel]
+) -> pulumi.Output[list[pulumi.Resource]]:
+    """All of it but models that failed in this run.
+
+    What depends on a failed resource is skipped with all its former dependencies. One of those may
+    be deleted in the same run (`--continue-on-error`), and the engine then refuses the whole state
+    for naming a resource that it does not hold (seen with Pulumi 3.259).
+    """
+
+    async def known() -> list[pulumi.Resource]:
+        return [*everything, *[model for model in models if await model.state.is_known()]]
+
+    return pulumi.Output.from_input(known())

@@ -40,8 +40,9 @@ def compose(plan: Plan, project: Path, *, asked: bool = True) -> dict[str, objec
     if plan.owns_hosts:
         for name, reached in access.items():
             made: list[pulumi.Resource] = [instances[i.name] for i in plan.instances_on(name)]
-            everything = [*made, demo] if demo else made
-            HostGuard(name, reached, host_stack(plan.stack), everything)
+            claims = [demo.claims[name]] if demo and name in demo.claims else []
+            models = demo.models if demo else []
+            HostGuard(name, reached, host_stack(plan.stack), [*made, *claims], models)
     states = demo.states if demo else {}
     if demo:
         _tell_who_stands_in(plan, demo)
