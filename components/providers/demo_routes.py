@@ -16,6 +16,7 @@ from components.providers.ssh_shared import on_host
 _REPLACES = ("host", "demo")
 _OTHERS = ("ssh", "keys", "connections_per_key", "drain_s", "roles")
 _INPUTS = (*_REPLACES, *_OTHERS)
+_KNOWN = {"state": "known"}
 
 
 class DemoRoutesProvider(BerthProvider):
@@ -45,7 +46,7 @@ class DemoRoutesProvider(BerthProvider):
             await gateway_routes.change(session, "declare", payload)
 
         on_host(props["ssh"], work)
-        return CreateResult(f"{props['host']}:{props['demo']}", _inputs(props))
+        return CreateResult(f"{props['host']}:{props['demo']}", _inputs(props) | _KNOWN)
 
     def update(self, _id: str, _olds: dict[str, Any], _news: dict[str, Any]) -> UpdateResult:
         """As `create`.
@@ -72,7 +73,7 @@ class DemoRoutesProvider(BerthProvider):
         inputs["connections_per_key"] = routes.get("connections_per_key")
         known = set(routes.get("roles", {}))
         inputs["roles"] = {role: it for role, it in props["roles"].items() if role in known}
-        return ReadResult(id_, inputs, inputs)
+        return ReadResult(id_, inputs | _KNOWN, inputs)
 
     def delete(self, _id: str, _props: dict[str, Any]) -> None:
         """Everything of the demo gone from the gateway; other demos notice nothing.
@@ -89,6 +90,9 @@ class DemoRoutesProvider(BerthProvider):
 
 class DemoRoutes(Resource, module="berth", name="DemoRoutes"):
     """A demo in one host's gateway."""
+
+    state: pulumi.Output[str]
+    """`known`."""
 
     def __init__(
         self,
@@ -121,6 +125,7 @@ class DemoRoutes(Resource, module="berth", name="DemoRoutes"):
             "connections_per_key": connections_per_key,
             "drain_s": drain_s,
             "roles": {role: dict(about) for role, about in roles.items()},
+            "state": None,
         }
         super().__init__(DemoRoutesProvider(), name, properties, opts)
 

@@ -14,7 +14,7 @@ from components.providers.ssh import Session
 from components.providers.ssh_shared import on_host
 
 _REPLACES = ("host", "demo", "role")
-_OTHERS = ("ssh", "route", "adapter", "key_files", "since")
+_OTHERS = ("ssh", "route", "adapter", "key_files", "since", "hold")
 _INPUTS = (*_REPLACES, *_OTHERS)
 OPEN, CLOSED = "open", "closed"
 
@@ -23,18 +23,26 @@ class RoleRouteProvider(BerthProvider):
     """Opens a route when its models serve. Whoever ends a model closes what leads to it before."""
 
     def diff(self, _id: str, _olds: dict[str, Any], _news: dict[str, Any]) -> DiffResult:
-        """A definite answer. Another host or name is another route, the new one opened first."""
+        """A definite answer. Another host or name is another route, the new one opened first.
+
+        One that is held is left as it is: what it is to lead to has failed in this run.
+        """
+        if _news.get("hold"):
+            return DiffResult(changes=False)
         changed = [key for key in _INPUTS if not same(_olds.get(key), _news.get(key))]
         replaces = [key for key in changed if key in _REPLACES]
         settled = _olds.get("state") == OPEN
         return DiffResult(changes=bool(changed) or not settled, replaces=replaces)
 
     def create(self, props: dict[str, Any]) -> CreateResult:
-        """Open it: clients reach its models when this returns.
+        """Open it: clients reach its models when this returns. One that is held is not opened.
 
         Raises:
             Refusal: the host cannot be reached, has no gateway, or that cannot take it.
         """
+        id_ = f"{props['host']}:{props['demo']}/{props['role']}"
+        if props.get("hold"):
+            return CreateResult(id_, _inputs(props) | {"state": CLOSED})
         payload = {
             "demo": props["demo"],
             "role": props["role"],
@@ -47,7 +55,6 @@ class RoleRouteProvider(BerthProvider):
             await gateway_routes.change(session, "put", payload)
 
         on_host(props["ssh"], work)
-        id_ = f"{props['host']}:{props['demo']}/{props['role']}"
         return CreateResult(id_, _inputs(props) | {"state": OPEN})
 
     def update(self, _id: str, _olds: dict[str, Any], _news: dict[str, Any]) -> UpdateResult:
@@ -69,7 +76,8 @@ class RoleRouteProvider(BerthProvider):
         )
         route = found["routes"].get("roles", {}).get(props["role"])
         if route is None or route.get("state") != "serving":
-            return ReadResult("", {})
+            # It is to be opened, not made: the name is the demo's in any case.
+            return ReadResult(id_, _inputs(props) | {"state": CLOSED}, _inputs(props))
         inputs = _inputs(props)
         shut, inputs["route"] = opened(route)
         inputs["adapter"] = {
@@ -110,6 +118,7 @@ class RoleRoute(Resource, module="berth", name="RoleRoute"):
         adapter: pulumi.Input[Mapping[str, Any]],
         key_files: pulumi.Input[Mapping[str, str]],
         since: pulumi.Input[Sequence[pulumi.Input[str]]],
+        hold: pulumi.Input[bool] = False,
         opts: pulumi.ResourceOptions | None = None,
     ) -> None:
         """Declare a route.
@@ -122,6 +131,7 @@ class RoleRoute(Resource, module="berth", name="RoleRoute"):
             key_files: name of an engine's key → file on the host that has it.
             since: when each of its models came to serve: another time, and the route is opened
                 again.
+            hold: leave what is there, whatever the others say.
         """
         properties = {
             "ssh": ssh,
@@ -132,6 +142,7 @@ class RoleRoute(Resource, module="berth", name="RoleRoute"):
             "adapter": adapter,
             "key_files": key_files,
             "since": since,
+            "hold": hold,
             "state": None,
         }
         super().__init__(RoleRouteProvider(), name, properties, opts)

@@ -35,6 +35,8 @@ class Demo(pulumi.ComponentResource):
     serving: Mapping[str, pulumi.Output[Answering]]
     """Role → what really answers to it, known once all that was to be loaded is."""
     gateway: DemoGateway
+    claims: Mapping[str, Claims]
+    """Host → all that is claimed there."""
 
     def __init__(
         self,
@@ -50,7 +52,7 @@ class Demo(pulumi.ComponentResource):
         self._plan = plan
         self._dockers: dict[str, docker.Provider] = {}
         self._entries: dict[tuple[str, str], list[RepositoryEntry]] = {}
-        self._claims = {
+        self.claims = {
             host: self._claimed(host, placements)
             for host in plan.hosts
             if (placements := plan.placements_on(host))
@@ -75,6 +77,11 @@ class Demo(pulumi.ComponentResource):
             pulumi.ResourceOptions(parent=self),
         )
         self.register_outputs({"states": dict(states)})
+
+    @property
+    def models(self) -> list[TritonModel | ServedModel]:
+        """All of them; whatever else a model needs, it depends on."""
+        return list(self._models.values())
 
     def _serving(self, first: Placement) -> pulumi.Output[Answering]:
         fallback = self._plan.fallback_of(first)
@@ -127,7 +134,7 @@ class Demo(pulumi.ComponentResource):
                     files=files,
                     weights=entry.needs(placement, name),
                     owner=placement.owner,
-                    opts=pulumi.ResourceOptions(parent=self, depends_on=[self._claims[host]]),
+                    opts=pulumi.ResourceOptions(parent=self, depends_on=[self.claims[host]]),
                 )
                 for name, files in whole.items()
             ]
@@ -137,7 +144,7 @@ class Demo(pulumi.ComponentResource):
         """A server of its own; only one that runs from a repository entry has one."""
         host = placement.instance.host_name
         served_by = self._instances.get(placement.instance.name)
-        needed: list[pulumi.Resource] = [self._claims[host]]
+        needed: list[pulumi.Resource] = [self.claims[host]]
         if TRAITS[placement.engine].entry:
             needed += self._entry(placement)
         return ModelServer(
@@ -192,7 +199,7 @@ class Demo(pulumi.ComponentResource):
             opts=pulumi.ResourceOptions(
                 parent=self,
                 depends_on=[
-                    self._claims[planned.host_name],
+                    self.claims[planned.host_name],
                     *written,
                     *([served_by] if served_by else []),
                 ],

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 import pulumi
 
@@ -13,6 +14,7 @@ from components.providers.served_model import ServedModel
 from components.providers.triton_model import TritonModel
 from components.renderers import role_route
 from components.resources.access import HostAccess
+from components.resources.failed import HasState, Settling, any_failed, there, value_of
 from components.resources.gateway import HostGateway
 from models.answering import Answering
 from models.gateway import Gateway
@@ -30,6 +32,8 @@ class DemoGateway(pulumi.ComponentResource):
     """Role → base URL of OpenAI's API."""
     states: Mapping[str, pulumi.Output[str]]
     """Role → whether its route is open."""
+    resources: list[Settling]
+    """All that takes something away from the hosts when it is deleted."""
 
     def __init__(
         self,
@@ -55,13 +59,16 @@ class DemoGateway(pulumi.ComponentResource):
         made = {name: self._key(name) for name in plan.keys} if reached else {}
         self.keys = {name: key.key for name, key in made.items()}
         self._known = {host: self._demo(host, reached[host], made) for host in reached}
-        urls, states = {}, {}
+        urls: dict[str, str] = {}
+        routes: dict[str, RoleRoute] = {}
         for role, first in plan.roles.items():
             host = first.instance.host_name
             if host in reached:
                 urls[role] = f"{reached[host].reached_at(access[host].host.ssh.address)}/v1"
-                states[role] = self._route(role, reached[host], serving[role]).state
-        self.urls, self.states = urls, states
+                routes[role] = self._route(role, reached[host], serving[role])
+        self.urls = urls
+        self.states = {role: route.state for role, route in routes.items()}
+        self.resources = [*self._known.values(), *routes.values()]
         self.register_outputs({"urls": urls})
 
     def _key(self, name: str) -> DemoKey:
@@ -94,37 +101,30 @@ class DemoGateway(pulumi.ComponentResource):
         """Opened once everything that may serve it does, or has failed and something else does."""
         first = self._plan.roles[role]
         host = first.instance.host_name
-        fallback = self._plan.fallback_of(first)
-        replicas = self._plan.replicas_of(role)
+        needed = [self._models[each.claim_name] for each in self._all_of(role)]
         port = gateway.adapter.port if gateway.adapter else None
-
-        def chosen(known: Answering) -> tuple[Placement, ...]:
-            return (fallback,) if fallback and known["placement"] == "fallback" else replicas
-
-        def route(known: Answering) -> dict[str, object]:
-            made = role_route.plain(role_route.role_route(role, chosen(known), port))
-            if known["placement"] == "fallback":
-                made |= {"model": first.model, "fallback": known["model"]}
-            return made
-
+        leads_to = _LeadsTo(role, first, self._plan, port)
+        since = pulumi.Output.all(*(model.since for model in needed))
+        values = serving.apply(leads_to.inputs)
+        held: pulumi.Input[bool] = False
+        if not pulumi.runtime.is_dry_run():
+            # Without dependencies on what may have failed (`failed.py`): then the route is left.
+            held = pulumi.Output.from_input(any_failed(needed))
+            values = pulumi.Output.from_input(_settled(needed, values))
+            since = pulumi.Output.from_input(_settled(needed, since))
         return RoleRoute(
             f"{host}/{self._plan.demo}/{role}",
             ssh=self._access[host].ssh,
             host=host,
             demo=str(self._plan.demo),
             role=role,
-            route=serving.apply(route),
-            adapter=serving.apply(lambda known: role_route.adapter_routes(role, chosen(known)))
-            if port
-            else {},
-            key_files=serving.apply(lambda known: role_route.key_files(chosen(known))),
-            since=[self._models[each.claim_name].since for each in self._all_of(role)],
+            route=values.apply(lambda it: it.get("route", {})),
+            adapter=values.apply(lambda it: it.get("adapter", {})),
+            key_files=values.apply(lambda it: it.get("key_files", {})),
+            since=since.apply(list),
+            hold=held,
             opts=pulumi.ResourceOptions(
-                parent=self,
-                depends_on=[
-                    self._known[host],
-                    *(self._models[each.claim_name] for each in self._all_of(role)),
-                ],
+                parent=self, depends_on=there([], [self._known[host], *needed])
             ),
         )
 
@@ -132,3 +132,29 @@ class DemoGateway(pulumi.ComponentResource):
         """Every load that may serve a role."""
         fallback = self._plan.fallback_of(self._plan.roles[role])
         return [*self._plan.replicas_of(role), *([fallback] if fallback else [])]
+
+
+class _LeadsTo:
+    """What a role's route is made from, whoever serves."""
+
+    def __init__(self, role: str, first: Placement, plan: Plan, port: int | None) -> None:
+        self._role, self._first, self._plan, self._port = role, first, plan, port
+
+    def inputs(self, known: Answering) -> dict[str, Any]:
+        """`route`, `adapter` and `key_files` of the resource."""
+        role, fallback = self._role, self._plan.fallback_of(self._first)
+        stands_in = fallback is not None and known["placement"] == "fallback"
+        served_by = (fallback,) if fallback and stands_in else self._plan.replicas_of(role)
+        route = role_route.plain(role_route.role_route(role, served_by, self._port))
+        if stands_in:
+            route |= {"model": self._first.model, "fallback": known["model"]}
+        return {
+            "route": route,
+            "adapter": role_route.adapter_routes(role, served_by) if self._port else {},
+            "key_files": role_route.key_files(served_by) if self._port else {},
+        }
+
+
+async def _settled(needed: Sequence[HasState], value: pulumi.Output[Any]) -> Any:
+    """The value; nothing where what it comes from has failed."""
+    return {} if await any_failed(needed) else await value_of(value)

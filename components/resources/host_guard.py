@@ -9,6 +9,7 @@ from pulumi_command.remote import Command, Logging
 
 from components.renderers import host_guard, host_setup
 from components.resources.access import HostAccess
+from components.resources.failed import Settling, there
 
 
 class HostGuard(pulumi.ComponentResource):
@@ -20,6 +21,7 @@ class HostGuard(pulumi.ComponentResource):
         access: HostAccess,
         stack: str,
         everything: Sequence[pulumi.Resource],
+        late: Sequence[Settling],
         opts: pulumi.ResourceOptions | None = None,
     ) -> None:
         super().__init__("berth:host:HostGuard", name, None, opts)
@@ -31,6 +33,6 @@ class HostGuard(pulumi.ComponentResource):
             delete=host_setup.as_argument(access.host.ssh.user, script),
             logging=Logging.NONE,
             add_previous_output_in_env=False,
-            opts=pulumi.ResourceOptions(parent=self, depends_on=list(everything)),
+            opts=pulumi.ResourceOptions(parent=self, depends_on=there(everything, late)),
         )
         self.register_outputs({"host": name})

@@ -55,8 +55,9 @@ def compose(plan: Plan, project: Path, *, asked: bool = True) -> dict[str, objec
         for name, reached in access.items():
             made: list[pulumi.Resource] = [instances[i.name] for i in plan.instances_on(name)]
             made += [gateways[name]] if name in gateways else []
-            everything = [*made, demo] if demo else made
-            HostGuard(name, reached, host_stack(plan.stack), everything)
+            claims = [demo.claims[name]] if demo and name in demo.claims else []
+            late = [*demo.models, *demo.gateway.resources] if demo else []
+            HostGuard(name, reached, host_stack(plan.stack), [*made, *claims], late)
     states = demo.states if demo else {}
     if demo:
         _tell_who_stands_in(plan, demo)
