@@ -219,3 +219,27 @@ def test_an_image_without_tensorrt_llm_says_so(entries: Entries) -> None:
     model.write_text(model.read_text().replace(str(entries.image), "/nowhere"))
     with pytest.raises(Rejected, match="the image holds no /nowhere/llmapi"):
         entries.load(placement)
+
+
+def test_a_stream_that_is_cut_off_stops_behind_the_ensemble_at_once(entries: Entries) -> None:
+    """Triton alone would generate its answer, which takes more than a second, to the end."""
+    placement = placed(BATCHER)
+    entries.write(placement)
+    entries.load(placement)
+    metrics = f"http://127.0.0.1:{entries.triton.metrics_port}/metrics"
+    upstream = Upstream(entries.triton.server.url, placement.entry, metrics_url=metrics)
+    sampling = Sampling(max_tokens=110, temperature=0.0)
+
+    async def do() -> None:
+        async with httpx.AsyncClient(trust_env=False) as http:
+            asked = engine(BATCHER, http, upstream)
+            stream = asked.stream(Request(prompt="Tell me of quay 50", sampling=sampling))
+            await anext(stream)
+            assert (await asked.metrics()).requests_running == 1
+            await asked.cancel(stream)
+            async with asyncio.timeout(0.5):
+                while (await asked.metrics()).requests_running:  # noqa: ASYNC110
+                    await asyncio.sleep(0.02)
+
+    asyncio.run(do())
+    entries.unload(placement)
