@@ -42,5 +42,5 @@ unit: setup ## Fast tests: no Docker, no Triton
 test: setup lint ## Everything, on a sandbox host of its own
 	@tools/test
 
-bench: setup ## Prints the benchmarks of docs/benchmarks.md
-	@.venv/bin/python -m tests.bench
+bench: setup ## Prints the benchmarks of docs/benchmarks.md; ONLY="gateway adapter": some of them
+	@.venv/bin/python -m tests.bench $(ONLY)

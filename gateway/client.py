@@ -83,8 +83,14 @@ class EventStream(Response):
 
     media_type = "text/event-stream"
 
-    def __init__(self, source: AsyncGenerator[str, None]) -> None:
+    def __init__(self, source: AsyncGenerator[str, None], first: str = "") -> None:
+        """`first` was taken from the source already.
+
+        It is not put before it by a generator around both: one that is closed before it was begun
+        closes nothing inside it, and a client may go before the first byte.
+        """
         self._source = source
+        self._first = first
         self.background = None
         self.status_code = 200
         # Proxies buffer what they do not know to be a stream.
@@ -106,9 +112,13 @@ class EventStream(Response):
     async def _send(self, send: Send) -> None:
         headers = self.raw_headers
         await send({"type": "http.response.start", "status": 200, "headers": headers})
+        if self._first:
+            await self._sent(send, self._first)
         async for event in self._source:
-            async with asyncio.timeout(TAKES_S):
-                await send(
-                    {"type": "http.response.body", "body": event.encode(), "more_body": True}
-                )
+            await self._sent(send, event)
         await send({"type": "http.response.body", "body": b"", "more_body": False})
+
+    @staticmethod
+    async def _sent(send: Send, event: str) -> None:
+        async with asyncio.timeout(TAKES_S):
+            await send({"type": "http.response.body", "body": event.encode(), "more_body": True})

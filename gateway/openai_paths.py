@@ -70,7 +70,7 @@ class OpenAiPaths:
         except BaseException:
             await events.aclose()
             raise
-        return EventStream(_with_first(first, events))
+        return EventStream(events, first)
 
 
 async def _whole(call: _Call, watch: Watch) -> Response:
@@ -110,10 +110,3 @@ async def _events(call: _Call, watch: Watch) -> AsyncGenerator[str, None]:
             if not opened:
                 raise
             yield event_of(errors.told(error))
-
-
-async def _with_first(first: str, events: AsyncGenerator[str, None]) -> AsyncGenerator[str, None]:
-    async with aclosing(events):
-        yield first
-        async for event in events:
-            yield event

@@ -17,6 +17,7 @@ from starlette.routing import Route
 from engines.failure import EngineError, unavailable
 from gateway import errors
 from gateway.client import ClientGoneError
+from gateway.connecting import EngineTransport
 from gateway.framing import Framing
 from gateway.measures import Measures
 from gateway.openai_paths import OpenAiPaths
@@ -27,13 +28,8 @@ Handler = Callable[[Request], Awaitable[Response]]
 
 
 def client() -> httpx.AsyncClient:
-    """To every engine: nginx bounds connections, so that none waits here for another to end.
-
-    vLLM's and TensorRT-LLM's servers close a connection that is idle for 5 s; one that is used
-    again at that moment would break, so they are given up earlier here.
-    """
-    limits = httpx.Limits(max_connections=None, max_keepalive_connections=64, keepalive_expiry=2)
-    return httpx.AsyncClient(limits=limits, trust_env=False, follow_redirects=False)
+    """To every engine: nginx bounds connections, so that none waits here for another to end."""
+    return httpx.AsyncClient(transport=EngineTransport(), trust_env=False, follow_redirects=False)
 
 
 def application(config: Path) -> Starlette:

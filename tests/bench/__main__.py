@@ -5,18 +5,28 @@
 
 from __future__ import annotations
 
+import signal
 import sys
 
 from rich.console import Console
 from rich.table import Table
 
-from tests.bench import many_hosts, one_host, rules
+from tests.bench import adapter, gateway, many_hosts, one_host, rules
 
-PARTS = {"rules": rules.rows, "many_hosts": many_hosts.rows, "one_host": one_host.rows}
+PARTS = {
+    "rules": rules.rows,
+    "gateway": gateway.rows,
+    "two_workers": gateway.rows_of_two,
+    "adapter": adapter.rows,
+    "many_hosts": many_hosts.rows,
+    "one_host": one_host.rows,
+}
 
 
 def main() -> None:
     """Print the table of the parts that are named, or of all."""
+    # What the parts have started ends with them.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     table = Table("figure", "measured (medians)", "aim", title="Berth on this machine")
     for part in sys.argv[1:] or PARTS:
         for row in PARTS[part]():

@@ -64,3 +64,20 @@ def test_a_client_that_takes_nothing_for_too_long(monkeypatch: pytest.MonkeyPatc
         assert client.closed
 
     asyncio.run(do())
+
+
+def test_a_client_that_goes_before_the_first_byte() -> None:
+    async def do() -> None:
+        client = Sending(takes=0)
+        events = client.events()
+        first = await anext(events)
+        client.gone.set()
+
+        async def never(_: Any) -> None:
+            await asyncio.Event().wait()
+
+        answer = EventStream(events, first)
+        await asyncio.wait_for(answer({"type": "http"}, client.receive, never), 1)
+        assert client.closed
+
+    asyncio.run(do())
