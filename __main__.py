@@ -24,7 +24,7 @@ try:
     judged = of_plan(plan, seen.inventories, load_releases(PROJECT), plain())
     pass_or_refuse(plan, judged, seen)
     known = Known(judged)
-    outputs = compose(plan, PROJECT, asked=seen.asked)
+    outputs = compose(plan, PROJECT, asked=seen.asked, releases=judged.releases)
     known.complete()
 except Refusal as refusal:
     raise pulumi.RunError(str(refusal)) from None

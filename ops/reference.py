@@ -7,6 +7,7 @@ import json
 from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
+from models.build import Build, BuildVersions
 from models.catalog import CatalogModel
 from models.demo import Demo, Role
 from models.host import Gpu, Host, Restart, SshAccess, Ulimit
@@ -22,6 +23,8 @@ PARTS: tuple[tuple[str, type[BaseModel]], ...] = (
     ("How units are restarted: `restart`", Restart),
     ("An instance: `berth:instances.triton@<id>`", Instance),
     ("A further directory of an instance: `mounts[]`", Mount),
+    ("An image that is built: `berth:builds.<name>`", Build),
+    ("What a build is to hold: `versions`", BuildVersions),
     ("A demo: `berth:demo`", Demo),
     ("A role: `berth:demo.roles.<name>`", Role),
     ("A model: `catalog/<name>.yaml`", CatalogModel),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 import pulumi
@@ -13,18 +13,23 @@ from components.resources.demo import Demo
 from components.resources.host_guard import HostGuard
 from components.resources.host_setup import HostSetup
 from components.resources.instance import TritonInstance
+from components.resources.serving_image import ImageBuilder, ServingImage
 from components.resources.unseen_keys import let_keys_be
 from models.plan import Placement, Plan
+from models.releases.tables import NO_TABLES, Releases
 
 
-def compose(plan: Plan, project: Path, *, asked: bool = True) -> dict[str, object]:
+def compose(
+    plan: Plan, project: Path, *, asked: bool = True, releases: Releases = NO_TABLES
+) -> dict[str, object]:
     """Declare every resource of a stack.
 
     Args:
         asked: whether hosts are to be reached; a preview with recorded inventories reaches none.
+        releases: the tables by which images that are built here are judged.
 
     Returns:
-        The stack's outputs: `instances`, `models` and `roles`, each by name.
+        The stack's outputs: `instances`, `models`, `roles` and `builds`, each by name.
 
     Raises:
         Refusal: if a declared key file is missing.
@@ -34,8 +39,9 @@ def compose(plan: Plan, project: Path, *, asked: bool = True) -> dict[str, objec
     }
     if not asked:
         let_keys_be(access.values())
-    instances = _instances(plan, access) if plan.owns_hosts else {}
-    demo = Demo(plan, access, instances) if plan.demo else None
+    builder = ImageBuilder(plan, releases, project)
+    instances = _instances(plan, access, builder) if plan.owns_hosts else {}
+    demo = Demo(plan, access, instances, builder) if plan.demo else None
     if plan.owns_hosts:
         for name, reached in access.items():
             made: list[pulumi.Resource] = [instances[i.name] for i in plan.instances_on(name)]
@@ -46,13 +52,22 @@ def compose(plan: Plan, project: Path, *, asked: bool = True) -> dict[str, objec
         "instances": _instance_outputs(plan, instances),
         "models": _model_outputs(plan, states),
         "roles": _role_outputs(plan, states),
+        "builds": _build_outputs(
+            [
+                *(each.setup.built for each in instances.values()),
+                *(demo.built.values() if demo else []),
+            ]
+        ),
     }
 
 
-def _instances(plan: Plan, access: Mapping[str, HostAccess]) -> dict[str, TritonInstance]:
+def _instances(
+    plan: Plan, access: Mapping[str, HostAccess], builder: ImageBuilder
+) -> dict[str, TritonInstance]:
     stack = host_stack(plan.stack)
     setups = {
-        name: HostSetup(name, access[name], plan.instances_on(name), stack) for name in plan.hosts
+        name: HostSetup(name, access[name], plan.instances_on(name), stack, builder)
+        for name in plan.hosts
     }
     return {
         instance.name: TritonInstance(
@@ -89,6 +104,19 @@ def _role_outputs(plan: Plan, states: Mapping[str, pulumi.Output[str]]) -> dict[
     return {
         role: _served(placement, states) | {"demo": plan.demo}
         for role, placement in plan.roles.items()
+    }
+
+
+def _build_outputs(built: Iterable[Mapping[str, ServingImage]]) -> dict[str, object]:
+    """By host and name: which image it came to, and what that holds."""
+    return {
+        image.name: {
+            "reference": reference,
+            "image": image.image.image_id,
+            "versions": image.versions.versions,
+        }
+        for images in built
+        for reference, image in images.items()
     }
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from models.finding import Finding
 from models.judged import Judged, JudgedInstance
 from models.releases.architecture import model_findings
+from models.releases.builds import differences
 from models.releases.driver import driver_findings
 
 NAME = "release-trains"
@@ -26,6 +27,9 @@ def findings(judged: Judged) -> list[Finding]:
             at=f"berth:instances.{model.instance}.image",
             model=model.model or model.entry,
         ):
+            found.setdefault(str(each.refusal), each)
+    for build in judged.builds.values():
+        for each in differences(build):
             found.setdefault(str(each.refusal), each)
     for instance in judged.own_instances:
         for each in _driver(judged, instance):
