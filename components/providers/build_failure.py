@@ -24,11 +24,18 @@ AGAIN_TIMEOUT_S = 600.0
 LARGEST_CONTEXT = 64 * 2**20
 """Bytes of a context beyond which it is not sent a second time."""
 LINES = 12
-_STEP = re.compile(r"(?:executor failed running|process) [\[\"](?:/bin/sh -c )?(.+?)[\]\"]", re.S)
+_STEP = re.compile(
+    r"executor failed running \[(?:/bin/sh -c )?(?P<older>.+?)\]: exit code"
+    r"|process \"(?:/bin/sh -c )?(?P<newer>.+?)\" did not complete",
+    re.DOTALL,
+)
 _STATUS = re.compile(r"(?:exit code:|returned a non-zero code:) (\d+)")
 _NO_BASE = re.compile(
     r"pull access denied|manifest unknown|not found|no such host|failed to do request"
 )
+_CONTAINERD = re.compile(r"failed to read downloaded context")
+"""What Docker with containerd's image store answers to a context that is sent with the request
+(terraform-provider-docker#534)."""
 _OWN_WORDS = re.compile(r"(?:\d+ errors? occurred:|\*|Error running (?:legacy|buildx) build:)")
 _SCRIPT = """\
 d=$(mktemp -d); trap 'rm -rf "$d"' EXIT
@@ -54,13 +61,20 @@ def refusal(build: PlannedBuild, host: str, said: str, heard: str) -> Refusal:
     reason = " ".join(_OWN_WORDS.sub(" ", said).split())[:600]
     if step:
         code = f" (status {status[1]})" if status else ""
-        reason = f"`RUN {' '.join(step[1].split())[:300]}` fails{code}"
+        words = " ".join((step["older"] or step["newer"]).split())
+        reason = f"`RUN {words[:300]}` fails{code}"
     if heard:
         reason += f":\n{heard}"
     fix = f"mend {build.context}/{build.dockerfile}, and run it again."
     if not step and _NO_BASE.search(said):
         names = ", ".join(build.bases)
         fix = f"`docker pull` on {host} shows whether it can be had there: {names}."
+    elif not step and _CONTAINERD.search(said):
+        fix = (
+            "Docker keeps its images in containerd's store there, with which the plugin cannot "
+            'build: `"features": {"containerd-snapshotter": false}` in /etc/docker/daemon.json '
+            "there, and restart Docker."
+        )
     return Refusal(
         f"the image cannot be built on {host}: {reason}",
         consequence="Nothing was stopped: what served goes on serving.",

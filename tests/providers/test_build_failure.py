@@ -46,11 +46,21 @@ def test_the_step_that_failed_is_named_with_what_it_printed(said: str) -> None:
     assert "mend serving/newer/Dockerfile" in text
 
 
+def test_a_step_with_brackets_and_quotes_is_quoted_whole() -> None:
+    said = 'executor failed running [/bin/sh -c [ -f "x" ] || exit 3]: exit code: 3'
+    assert '`RUN [ -f "x" ] || exit 3` fails (status 3)' in str(refusal(BUILD, "a", said, ""))
+
+
 def test_a_base_that_cannot_be_had_is_named() -> None:
     said = "1 error occurred:\n\t* Error running legacy build: pull access denied for a"
     text = str(refusal(BUILD, "alpha", said, ""))
     assert "the image cannot be built on alpha: pull access denied for a\n" in text
     assert "`docker pull` on alpha shows whether it can be had there: a:1." in text
+
+
+def test_a_docker_that_cannot_take_the_context_is_told_with_the_setting_that_helps() -> None:
+    said = "Error running legacy build: failed to read downloaded context: failed to load cache key"
+    assert "containerd-snapshotter" in str(refusal(BUILD, "alpha", said, ""))
 
 
 def test_what_did_not_fail_in_a_step_quotes_no_step() -> None:
