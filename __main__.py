@@ -9,6 +9,7 @@ import pulumi
 from components.resources.hosts_seen import hosts_seen
 from components.resources.judged import of_plan
 from components.resources.known import Known
+from components.resources.refused_builds import stay_as_it_was
 from components.resources.stack import compose
 from components.resources.verdict import pass_or_refuse
 from config.project import load_plan
@@ -31,3 +32,4 @@ except Refusal as refusal:
 
 for name, value in outputs.items():
     pulumi.export(name, value)
+pulumi.run(lambda: stay_as_it_was(outputs))

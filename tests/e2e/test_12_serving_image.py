@@ -166,6 +166,29 @@ def test_a_build_that_holds_something_else_than_declared_is_refused(
 
 
 @pytest.mark.usefixtures("up")
+def test_a_model_stays_in_triton_until_the_build_that_is_to_take_it_over_is_found_good(
+    workspace: Workspace, host: TestHost
+) -> None:
+    made = sections(host)
+    made["demo"]["roles"]["auditor"]["engine"] = "triton-vllm"
+    workspace.write_stack(STACK, made)
+    workspace.up(STACK)
+    loads = host.loads("2")
+    workspace.write_stack(STACK, sections(host))
+    write(workspace, version="4.57.1")
+    status, said = workspace.berth("up", STACK)
+    assert status != 0
+    assert "transformers 4.57.1" in said
+    assert "also what this stack no longer declares" in said
+    assert "Traceback" not in said
+    assert host.answers(8002, f"reference.{AUDITOR}")
+    assert host.loads("2") == loads
+    write(workspace)
+    workspace.up(STACK)
+    assert serving(host)
+
+
+@pytest.mark.usefixtures("up")
 def test_an_unknown_build_is_refused_with_those_that_there_are(
     workspace: Workspace, host: TestHost
 ) -> None:
