@@ -18,7 +18,7 @@ def nothing_known(image: str, at: str) -> Finding:
                 consequence="Whether it can run what is planned on it is judged once it is built, "
                 "before anything is stopped or loaded.",
                 fix=f"to have it judged now, declare `berth:builds.{name}.versions`.",
-                at=at,
+                at=f"berth:builds.{name}",  # Of all that name it: it is told once.
             ),
             certain=False,
         )
