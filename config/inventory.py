@@ -111,6 +111,7 @@ def text(host: str, inventory: Inventory) -> str:
     content["gpus"]["found"].sort(key=lambda gpu: (gpu["index"], gpu["uuid"]))
     content["processes"].sort(key=lambda process: (process["gpu"], process["pid"]))
     content["docker"]["containers"].sort(key=lambda container: container["name"])
+    content["images"].sort(key=lambda image: image["reference"])
     content["claims"].sort(key=lambda claim: claim["name"])
     content["ports"].sort()
     return f"{_laid_out(content, 0)}\n"

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+from config.builds import load_builds
 from config.files import (
     PREFIX,
     catalog_names,
@@ -48,6 +49,7 @@ def load_plan(project: Path, stack: str, sections: dict[str, Any] | None = None)
         readable_catalog(directory) | load_catalog(directory, sorted(wanted)),
         known_models=catalog_names(directory),
         host_stack=host_stack,
+        builds=load_builds(project, {**(host_stack.builds if host_stack else {}), **config.builds}),
     )
 
 

@@ -20,6 +20,7 @@ from host.command import run
 from host.docker import docker
 from host.gate import SERVERS
 from host.gpus import container_of, gpus, processes
+from host.images import built
 from host.ledger import PATH, changing
 from models.refusal import Refusal
 
@@ -29,6 +30,8 @@ SERVICES = Path("/etc/berth/services")
 """A file for each of the gateway and the adapter: `{"unit": …, "port": …, "stack": …}`."""
 CACHE = "weights.json"
 """Beside the ledger."""
+IMAGES = "images.json"
+"""There too."""
 LEDGER_WAIT_S = 20.0
 
 
@@ -44,10 +47,11 @@ def take(
     """
     data_dir = Path(asked["data_dir"])
     # Most of the time is spent waiting for other programs; nvidia-smi may take seconds.
-    with ThreadPoolExecutor(max_workers=6) as together:
+    with ThreadPoolExecutor(max_workers=7) as together:
         cards = together.submit(gpus)
         holders = together.submit(processes)
         docking = together.submit(docker, asked["user"])
+        images = together.submit(built, ledger.parent / IMAGES)
         running = together.submit(units)
         held = together.submit(weights.read_all, data_dir / "weights", _cache(ledger))
     engine = docking.result()
@@ -65,6 +69,7 @@ def take(
             for row in holders.result()
         ],
         "docker": engine,
+        "images": images.result(),
         "ports": listening_ports(),
         "units": running.result(),
         "services": services(),

@@ -40,7 +40,8 @@ class CatalogModel(Declared):
     the weights, whose directory then has the tokenizer: for engine `triton-batcher` alone."""
     image: str | None = None
     """Image of its own server, where the stack's for this engine (`images`) will not do, as on the
-    day a model comes out. Not for engines in Triton: their instance has the image."""
+    day a model comes out; `build:<name>` is one of `berth:builds`. Not for engines in Triton: their
+    instance has the image."""
     dtype: Literal["auto", "bfloat16", "float16", "float32"] = "auto"
     """Type of weights and activations that are not quantised."""
     quantization: Annotated[str, Field(pattern=r"^[a-z0-9_-]+$")] | None = None

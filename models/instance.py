@@ -33,7 +33,7 @@ class Instance(Declared):
     """The GPUs it is pinned to, by UUID. It sees no other."""
     image: str = Field(min_length=1)
     """Container image, by digest (`repository:tag@sha256:…`) unless the host's `image_references`
-    says otherwise. The tag says which release it is."""
+    says otherwise, or `build:<name>`. The tag says which release it is."""
     http_port: Port
     """Port of HTTP and its control API, on the host's loopback only."""
     metrics_port: Port

@@ -104,6 +104,16 @@ class ServiceFacts(Facts):
     """Who set it up."""
 
 
+class ImageFacts(Facts):
+    """An image that was built there, and has been asked what it holds."""
+
+    reference: str
+    """Name and tag."""
+    id: str
+    versions: dict[str, str]
+    """Package → version."""
+
+
 class Inventory(Facts):
     """What `host/inventory.py` prints. Memory and disk in MiB."""
 
@@ -118,6 +128,7 @@ class Inventory(Facts):
     gpus: GpuFacts
     processes: tuple[GpuProcess, ...]
     docker: DockerFacts
+    images: tuple[ImageFacts, ...] = ()
     ports: tuple[int, ...]
     """TCP ports that something listens on."""
     units: dict[str, str]

@@ -10,8 +10,9 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 
+from models.build import BuiltImage
 from models.overlap import Claim, Foreign, Room
-from models.releases.tables import Releases
+from models.releases.tables import NO_TABLES, Releases
 from models.weights import Weights
 
 
@@ -190,9 +191,11 @@ class Judged:
     models: tuple[JudgedModel, ...] = ()
     services: tuple[JudgedService, ...] = ()
     """Those that are this stack's to bring up."""
+    builds: Mapping[str, BuiltImage] = field(default_factory=dict)
+    """Image reference → the build that it is of."""
     plain_config: Mapping[str, object] = field(default_factory=dict)
     """Path → scalar: what a user wrote in clear."""
-    releases: Releases = field(default=Releases((), (), (), (), ()), compare=False, repr=False)
+    releases: Releases = field(default=NO_TABLES, compare=False, repr=False)
     """What images hold, as far as the tables say."""
 
     @property

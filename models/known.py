@@ -12,6 +12,7 @@ from functools import lru_cache
 
 from pydantic import TypeAdapter
 
+from models.build import BuiltImage
 from models.judged import Judged, JudgedHost, JudgedInstance, JudgedService
 from models.weights import Weights
 
@@ -29,6 +30,8 @@ class Known:
     """As they are declared: a gateway is no container."""
     weights: Mapping[str, Mapping[str, Weights]] = field(default_factory=dict)
     """Host → directory → what it holds, of all models of the stack."""
+    builds: Mapping[str, BuiltImage] = field(default_factory=dict)
+    """Image reference → the build that it is of."""
     plain_config: Mapping[str, object] = field(default_factory=dict)
     declared: frozenset[str] | None = None
     """`type::name` of each resource that the program declares; None: of all that there are."""
@@ -49,6 +52,7 @@ def known_of(judged: Judged, declared: Iterable[str] | None = None) -> Known:
         instances=tuple(each for each in judged.instances if not each.owned),
         services=judged.services,
         weights=dict(weights),
+        builds=judged.builds,
         plain_config=judged.plain_config,
         declared=None if declared is None else frozenset(declared),
     )

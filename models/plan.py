@@ -7,9 +7,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal
 
+from models.build import PlannedBuild
 from models.catalog import CatalogModel
 from models.engine import TRAITS, Engine
 from models.host import Gpu, Host
@@ -187,6 +188,8 @@ class Plan:
     """Where a preview learns of the hosts."""
     catalog: Mapping[str, CatalogModel]
     """Every model of the catalog that can be read, by name."""
+    builds: Mapping[str, PlannedBuild] = field(default_factory=dict)
+    """Image reference → the build that it is of."""
 
     def replicas_of(self, role: str) -> tuple[Placement, ...]:
         """Every load that serves a role, its own first; what only stands by is none of them."""

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
+from models.build import PlannedBuild, resolved
 from models.catalog import CatalogModel
 from models.engine import Engine
 from models.fallback import planned_fallback, same_load_twice
@@ -34,6 +35,7 @@ def make_plan(
     known_models: Iterable[str],
     host_stack: StackConfig | None = None,
     project: str = "berth",
+    builds: Mapping[str, PlannedBuild] | None = None,
 ) -> Plan:
     """Resolve a stack's declarations.
 
@@ -45,13 +47,15 @@ def make_plan(
         known_models: the names of all catalog entries, for messages.
         host_stack: the sections of `config.host_stack`, where that is set.
         project: the Pulumi project, for owners' names.
+        builds: name → build, of both stacks, with inputs read.
 
     Raises:
         Refusals: with everything that is wrong.
     """
     base = host_stack or config
+    builds = builds or {}
     refusals = list(gpu_refusals(base))
-    instances, unresolved = _instances(base)
+    instances, unresolved = _instances(base, builds)
     refusals += unresolved
     roles: dict[str, Placement] = {}
     placements: list[Placement] = []
@@ -69,7 +73,7 @@ def make_plan(
                         grouped.setdefault((role.model, held_by, engine), []).append(role_name)
         for (model, instance, engine), names in grouped.items():
             server, problems = planned_server(
-                config, base, names, engine, catalog[model], instances[instance]
+                config, base, names, engine, catalog[model], instances[instance], builds
             )
             refusals += problems
             placement = Placement(
@@ -107,6 +111,7 @@ def make_plan(
         roles=roles,
         inventory=config.inventory,
         catalog=catalog,
+        builds={build.reference: build for build in builds.values()},
     )
     refusals += adapter_refusals(plan)
     if refusals:
@@ -123,7 +128,9 @@ def _hosts_in_use(
     return {name: host for name, host in base.hosts.items() if name in used}
 
 
-def _instances(config: StackConfig) -> tuple[dict[str, PlannedInstance], list[Refusal]]:
+def _instances(
+    config: StackConfig, builds: Mapping[str, PlannedBuild]
+) -> tuple[dict[str, PlannedInstance], list[Refusal]]:
     found: dict[str, PlannedInstance] = {}
     refusals: list[Refusal] = []
     homes = {gpu.uuid: name for name, host in config.hosts.items() for gpu in host.gpus}
@@ -141,9 +148,16 @@ def _instances(config: StackConfig) -> tuple[dict[str, PlannedInstance], list[Re
             continue
         problems = pins(at, instance.gpus, instance.host, homes)
         refusals += [each.refusal for each in problems]
+        try:
+            image = resolved(instance.image, builds, f"{at}.image")
+        except Refusal as refusal:
+            refusals.append(refusal)
+            continue
         if not problems:
             host = config.hosts[instance.host]
             by_uuid = {gpu.uuid: gpu for gpu in host.gpus}
             gpus = tuple(by_uuid[uuid] for uuid in instance.gpus)
-            found[name] = PlannedInstance(name, instance, instance.host, host, gpus)
+            found[name] = PlannedInstance(
+                name, instance.model_copy(update={"image": image}), instance.host, host, gpus
+            )
     return found, refusals

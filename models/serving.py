@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
+from models.build import PlannedBuild, resolved
 from models.catalog import CatalogModel
 from models.engine import TRAITS, Engine
 from models.finding import UNTOUCHED
@@ -22,6 +23,7 @@ def planned_server(
     engine: Engine,
     model: CatalogModel,
     instance: PlannedInstance,
+    builds: Mapping[str, PlannedBuild],
 ) -> tuple[PlannedServer | None, list[Refusal]]:
     """The server of a load, None for an engine in Triton, and what is wrong with it.
 
@@ -32,6 +34,7 @@ def planned_server(
         engine: what serves it.
         model: its catalog entry.
         instance: whose GPUs it takes.
+        builds: name → build.
     """
     assert config.demo is not None  # noqa: S101 - the roles are its
     first = min(roles)
@@ -50,6 +53,11 @@ def planned_server(
                 at=f"{at}.engine",
             )
         )
+    else:
+        try:
+            image = resolved(image, builds, _image_at(config, roles, engine, model))
+        except Refusal as refusal:
+            refusals.append(refusal)
     if len(ports) > 1:
         refusals.append(
             Refusal(
@@ -65,6 +73,17 @@ def planned_server(
     if config.demo.roles[first].instance != instance.name:
         name += f"-{instance.id}"  # a further replica of the role
     return PlannedServer(name, image or "", port), refusals
+
+
+def _image_at(
+    config: StackConfig, roles: Sequence[str], engine: Engine, model: CatalogModel
+) -> str:
+    """Where a server's image is declared."""
+    if model.image:
+        assert config.demo is not None  # noqa: S101 - the roles are its
+        return f"catalog/{config.demo.roles[roles[0]].model}.yaml: image"
+    elsewhere = config.host_stack if engine not in config.images else None
+    return f"{f'Pulumi.{elsewhere}.yaml: ' if elsewhere else ''}berth:images.{engine}"
 
 
 def _superfluous(ports: set[int], engine: Engine, at: str) -> list[Refusal]:

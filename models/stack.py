@@ -6,6 +6,7 @@ from typing import Annotated, Literal, Self
 
 from pydantic import Field, model_validator
 
+from models.build import Build
 from models.demo import Demo
 from models.engine import Engine
 from models.host import Host
@@ -25,8 +26,11 @@ class StackConfig(Declared):
     instances: dict[InstanceName, Instance] = {}
     """Servers on them. The name is the unit's, so it is unique across the stack's hosts."""
     images: dict[Engine, Annotated[str, Field(min_length=1)]] = {}
-    """Engine → image of its servers, for engines with one model for life. A demo stack's own go
-    before its host stack's."""
+    """Engine → image of its servers, for engines with one model for life, by digest or as
+    `build:<name>`. A demo stack's own go before its host stack's."""
+    builds: dict[Name, Build] = {}
+    """Images that are built on their hosts, by the name that `build:<name>` refers to. A demo
+    stack's own go before its host stack's."""
     host_stack: Annotated[str, Field(pattern=r"^[A-Za-z0-9._-]+$")] | None = None
     """The stack that set up the hosts this demo uses: its `Pulumi.<host_stack>.yaml` is read."""
     inventory: Literal["live", "recorded"] = "live"

@@ -122,6 +122,9 @@ def _members(inventory: Inventory) -> dict[str, tuple[str, object]]:
     for container in inventory.docker.containers:
         said = f"{container.instance}, {container.state}"
         found[f"container {container.name}"] = (said, container.model_dump(mode="json"))
+    for image in inventory.images:
+        said = ", ".join(f"{name} {version}" for name, version in sorted(image.versions.items()))
+        found[f"image {image.reference}"] = (said, image.model_dump(mode="json"))
     for name, weights in inventory.weights.items():
         said = f"{weights.files} files, {weights.total // 2**20} MiB"
         known = {"content": weights.digest[:12], "trouble": list(weights.trouble)}

@@ -7,6 +7,7 @@ import json
 from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
+from models.build import Build, BuildVersions
 from models.catalog import CatalogModel
 from models.demo import Demo, Fallback, Role
 from models.gateway import Adapter, Gateway, TlsFiles
@@ -26,6 +27,8 @@ PARTS: tuple[tuple[str, type[BaseModel]], ...] = (
     ("The adapter: `gateway.adapter`", Adapter),
     ("An instance: `berth:instances.triton@<id>`", Instance),
     ("A further directory of an instance: `mounts[]`", Mount),
+    ("An image that is built: `berth:builds.<name>`", Build),
+    ("What a build is to hold: `versions`", BuildVersions),
     ("A demo: `berth:demo`", Demo),
     ("A role: `berth:demo.roles.<name>`", Role),
     ("What serves where a role's model does not: `fallback`", Fallback),

@@ -12,6 +12,7 @@ from models.claim_record import ClaimRecord
 from models.engine import TRAITS
 from models.judged import Judged, JudgedInstance, JudgedModel, JudgedService
 from models.refusal import Refusal
+from models.releases.builds import with_builds
 from models.releases.tables import Releases
 from policy import containers, loads
 from policy.plain import Properties, Unread
@@ -59,8 +60,9 @@ class _Reader:
             instances=instances,
             models=models,
             services=tuple(self._with_image(each) for each in facts.services),
+            builds=facts.builds,
             plain_config=facts.plain_config,
-            releases=self._releases,
+            releases=with_builds(self._releases, facts.builds.values()),
         )
         return Reading(judged, tuple(self._trouble))
 

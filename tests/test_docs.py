@@ -10,6 +10,8 @@ from pathlib import Path
 import pytest
 import yaml
 
+from config.builds import load_builds
+from models.build import Build
 from models.catalog import CatalogModel
 from models.demo import Role
 from models.stack import StackConfig
@@ -67,6 +69,17 @@ def test_the_examples_in_the_demos_page_are_valid() -> None:
     for role in yaml.safe_load(roles)["roles"].values():
         parse(Role, role, "berth:demo.roles")
         assert (ROOT / "catalog" / f"{role['fallback']['model']}.yaml").is_file()
+
+
+def test_the_example_in_the_images_page_is_valid_and_can_be_built() -> None:
+    (example,) = re.findall(r"```yaml\n(.*?)```", (ROOT / "docs/images.md").read_text(), re.DOTALL)
+    sections = yaml.safe_load(example)["config"]
+    builds = {
+        name: parse(Build, given, f"berth:builds.{name}")
+        for name, given in sections["berth:builds"].items()
+    }
+    planned = load_builds(ROOT, builds)
+    assert sections["berth:images"]["vllm"].removeprefix("build:") in planned
 
 
 def test_the_units_that_host_setup_names_are_those_of_the_shipped_layout() -> None:

@@ -17,9 +17,14 @@ def main(asked):
     with open(memory, 'wb', closefd=False) as file:
         file.write(bz2.decompress(base64.b64decode(asked['program'])))
     sys.path.insert(0, '/proc/self/fd/%d' % memory)
-    from host.inventory import take
-    return take(asked)
+    from {module} import {function}
+    return {function}(asked)
 """
+
+
+def shipped(module: str, function: str) -> str:
+    """A program that runs one of berth-host's functions; `program` in its payload brings them."""
+    return _PROGRAM.format(module=module, function=function)
 
 
 async def ask(session: Session, host: Host) -> Inventory:
@@ -32,7 +37,7 @@ async def ask(session: Session, host: Host) -> Inventory:
         Refusal: python3 or sudo is missing there, or the connection broke.
     """
     answer = await session.run_python(
-        _PROGRAM,
+        shipped("host.inventory", "take"),
         {
             "user": host.ssh.user,
             "data_dir": host.data_dir,

@@ -20,7 +20,8 @@ LEDGER = "/var/lib/berth/ledger.db"
 _ROOT = Path(__file__).parents[2]
 _SHEBANG = b"#!/usr/bin/python3 -IS\n"
 _HOST = ("__init__", "__main__", "claims", "command", "docker", "gate", "gateway", "gpus",
-         "guard", "inventory", "ledger", "listing", "lock_holder", "routes", "safetensors",
+         "guard", "images", "inventory", "ledger", "listing", "lock_holder", "routes",
+         "safetensors",
          "weights")  # fmt: skip
 _MODELS = ("__init__", "claim_record", "claiming", "overlap", "refusal", "start_gate")
 _MAIN = "import sys\n\nfrom host.__main__ import main\n\nsys.exit(main())\n"

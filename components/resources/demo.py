@@ -21,6 +21,7 @@ from components.resources.demo_gateway import DemoGateway
 from components.resources.gateway import HostGateway
 from components.resources.instance import TritonInstance
 from components.resources.model_server import CANARY_TIMEOUT_S, ModelServer
+from components.resources.serving_image import ImageBuilder, ServingImage
 from models.answering import Answering, answering
 from models.claim_record import ClaimedGpu, ClaimRecord
 from models.engine import TRAITS
@@ -37,6 +38,8 @@ class Demo(pulumi.ComponentResource):
     gateway: DemoGateway
     claims: Mapping[str, Claims]
     """Host → all that is claimed there."""
+    built: dict[str, dict[str, ServingImage]]
+    """Host → reference → image that is built there."""
 
     def __init__(
         self,
@@ -44,6 +47,7 @@ class Demo(pulumi.ComponentResource):
         access: Mapping[str, HostAccess],
         instances: Mapping[str, TritonInstance],
         gateways: Mapping[str, HostGateway],
+        builder: ImageBuilder,
         opts: pulumi.ResourceOptions | None = None,
     ) -> None:
         super().__init__("berth:demo:Demo", str(plan.demo), None, opts)
@@ -51,6 +55,8 @@ class Demo(pulumi.ComponentResource):
         self._instances = instances
         self._plan = plan
         self._dockers: dict[str, docker.Provider] = {}
+        self._builder = builder
+        self.built = {}
         self._entries: dict[tuple[str, str], list[RepositoryEntry]] = {}
         self.claims = {
             host: self._claimed(host, placements)
@@ -104,9 +110,11 @@ class Demo(pulumi.ComponentResource):
         """All that the demo's models take of a host's GPUs; without it, nothing is written there.
 
         An instance that does not come up must not keep the other instances' models from loading,
-        so only the host has to be set up before.
+        so only the host has to be set up before; and images that are built there have to be found
+        good, because a claim may unload what is in its way.
         """
         served_by = self._instances.get(placements[0].instance.name)
+        built = self._images_built(host, served_by).values()
         return Claims(
             host,
             ssh=self._access[host].ssh,
@@ -114,7 +122,11 @@ class Demo(pulumi.ComponentResource):
             holder=placements[0].owner,
             claims=[claim_record(placement) for placement in placements],
             opts=pulumi.ResourceOptions(
-                parent=self, depends_on=[served_by.setup] if served_by else None
+                parent=self,
+                depends_on=[
+                    *([served_by.setup] if served_by else []),
+                    *(each.versions for each in built),
+                ],
             ),
         )
 
@@ -151,6 +163,7 @@ class Demo(pulumi.ComponentResource):
             placement,
             self._access[host],
             self._docker(host, served_by),
+            self._images_built(host, served_by),
             self._plan.stack,
             host_stack(self._plan.on_stack),
             [*needed, *([served_by.setup] if served_by else [])],
@@ -165,6 +178,24 @@ class Demo(pulumi.ComponentResource):
         if host not in self._dockers:
             self._dockers[host] = self._access[host].docker(pulumi.ResourceOptions(parent=self))
         return self._dockers[host]
+
+    def _images_built(self, host: str, served_by: TritonInstance | None) -> dict[str, ServingImage]:
+        """All images that this stack builds there; those of instances are built in its set-up."""
+        if host not in self.built:
+            ready = served_by.setup.built if served_by else {}
+            loads = self._plan.placements_on(host)
+            wanted = {load.server.image for load in loads if load.server} - set(ready)
+            if wanted & set(self._plan.builds):
+                ready = ready | self._builder.on(
+                    self._access[host],
+                    self._docker(host, served_by),
+                    wanted,
+                    pulumi.ResourceOptions(
+                        parent=self, depends_on=[served_by.setup] if served_by else None
+                    ),
+                )
+            self.built[host] = ready
+        return self.built[host]
 
     def _model(self, placement: Placement, written: Sequence[RepositoryEntry]) -> TritonModel:
         planned = placement.instance

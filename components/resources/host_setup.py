@@ -10,6 +10,7 @@ from pulumi_command.remote import Command, Logging
 
 from components.renderers import host_setup
 from components.resources.access import HostAccess
+from components.resources.serving_image import ImageBuilder, ServingImage
 from models.plan import PlannedInstance
 
 
@@ -19,6 +20,8 @@ class HostSetup(pulumi.ComponentResource):
     docker_provider: docker.Provider
     images: Mapping[str, docker.RemoteImage]
     """Declared reference → the image on the host; pulled where it is not there, never removed."""
+    built: dict[str, ServingImage]
+    """Reference → image that is built here, of those that instances run."""
 
     def __init__(
         self,
@@ -26,6 +29,7 @@ class HostSetup(pulumi.ComponentResource):
         access: HostAccess,
         instances: Sequence[PlannedInstance],
         stack: str,
+        builder: ImageBuilder,
         opts: pulumi.ResourceOptions | None = None,
     ) -> None:
         super().__init__("berth:host:HostSetup", name, None, opts)
@@ -43,7 +47,8 @@ class HostSetup(pulumi.ComponentResource):
             opts=child,
         )
         references = sorted({instance.declared.image for instance in instances})
-        self.images = {
+        self.built = builder.on(access, self.docker_provider, references, child)
+        self.images = {reference: each.image for reference, each in self.built.items()} | {
             reference: docker.RemoteImage(
                 f"{name}/{reference}",
                 name=reference,
@@ -51,5 +56,6 @@ class HostSetup(pulumi.ComponentResource):
                 opts=pulumi.ResourceOptions(parent=self, provider=self.docker_provider),
             )
             for reference in references
+            if reference not in self.built
         }
         self.register_outputs({"host": name})

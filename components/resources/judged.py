@@ -14,6 +14,7 @@ from components.renderers import (
     unit,
 )
 from components.resources.demo import claim_record
+from models.build import BuiltImage
 from models.engine import TRAITS
 from models.inventory import Inventory
 from models.judged import (
@@ -27,6 +28,7 @@ from models.judged import (
     Published,
 )
 from models.plan import Placement, Plan, PlannedInstance
+from models.releases.builds import with_builds
 from models.releases.tables import Releases
 
 
@@ -47,6 +49,7 @@ def of_plan(
         project: the Pulumi project.
     """
     stack = f"{project}/{plan.stack}"
+    builds = _builds(plan, inventories)
     return Judged(
         stack=stack,
         hosts={name: _host(plan, name, inventories.get(name), stack) for name in plan.hosts},
@@ -58,8 +61,9 @@ def of_plan(
             _model(each, inventories.get(each.instance.host_name)) for each in plan.placements
         ),
         services=_services(plan),
+        builds=builds,
         plain_config=plain_config,
-        releases=releases,
+        releases=with_builds(releases, builds.values()),
     )
 
 
@@ -75,6 +79,29 @@ def _services(plan: Plan) -> tuple[JudgedService, ...]:
             service = JudgedService(adapter_unit.STEM, name, adapter.port, text, adapter.image)
             found.append(service)
     return tuple(found)
+
+
+def _builds(plan: Plan, inventories: Mapping[str, Inventory]) -> dict[str, BuiltImage]:
+    """The builds in use. Hosts that hold different things under one name settle nothing here."""
+    images = {each.declared.image for each in plan.instances}
+    images |= {each.server.image for each in plan.placements if each.server}
+    used = {image: plan.builds[image] for image in images if image in plan.builds}
+    held: dict[str, list[dict[str, str]]] = {}
+    for inventory in inventories.values():
+        for image in inventory.images:
+            held.setdefault(image.reference, []).append(image.versions)
+    return {
+        reference: BuiltImage(
+            name=build.name,
+            reference=reference,
+            bases=build.bases,
+            declared=dict(build.versions),
+            found=said[0]
+            if (said := held.get(reference)) and all(each == said[0] for each in said)
+            else None,
+        )
+        for reference, build in sorted(used.items())
+    }
 
 
 def _host(plan: Plan, name: str, inventory: Inventory | None, stack: str) -> JudgedHost:

@@ -13,6 +13,7 @@ from pulumi_command.remote import Command, Logging
 from components.providers.served_model import ServedModel
 from components.renderers import container, entry, host_setup, server_container, server_setup, unit
 from components.resources.access import HostAccess
+from components.resources.serving_image import ServingImage
 from models.plan import Placement
 
 CANARY_TIMEOUT_S = 60
@@ -30,6 +31,7 @@ class ModelServer(pulumi.ComponentResource):
         placement: Placement,
         access: HostAccess,
         provider: docker.Provider,
+        built: Mapping[str, ServingImage],
         stack: str,
         host_stack: str,
         needs: Sequence[pulumi.Resource],
@@ -42,6 +44,7 @@ class ModelServer(pulumi.ComponentResource):
             placement: what it holds; it has a server of its own.
             access: how its host is reached.
             provider: Docker there.
+            built: reference → image, of those that are built there.
             stack: this stack's name.
             host_stack: `project/stack` that set the host up.
             needs: what has to be there before it starts: its claim above all.
@@ -53,13 +56,7 @@ class ModelServer(pulumi.ComponentResource):
         self._needs = list(needs)
         self._fallback = fallback
         self._planned = planned
-        image = docker.RemoteImage(
-            f"{placement.instance.host_name}/{planned.name}",
-            name=planned.image,
-            keep_locally=True,
-            opts=self._child(provider=provider),
-        )
-        made = self._container(image, provider, stack)
+        made = self._container(self._image(built, provider), provider, stack)
         started = self._started(made, self._installed(access), access, host_stack)
         self.model = self._model(made, started, access)
         self.register_outputs(
@@ -73,6 +70,18 @@ class ModelServer(pulumi.ComponentResource):
     def _child(self, *more: pulumi.Resource, **special: Any) -> pulumi.ResourceOptions:
         """What a component depends on holds for none of its children by itself."""
         return pulumi.ResourceOptions(parent=self, depends_on=[*self._needs, *more], **special)
+
+    def _image(
+        self, built: Mapping[str, ServingImage], provider: docker.Provider
+    ) -> docker.RemoteImage:
+        if self._planned.image in built:
+            return built[self._planned.image].image
+        return docker.RemoteImage(
+            f"{self._placement.instance.host_name}/{self._planned.name}",
+            name=self._planned.image,
+            keep_locally=True,
+            opts=self._child(provider=provider),
+        )
 
     def _container(
         self, image: docker.RemoteImage, provider: docker.Provider, stack: str

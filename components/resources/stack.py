@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 import pulumi
@@ -15,22 +15,27 @@ from components.resources.gateway import HostGateway
 from components.resources.host_guard import HostGuard
 from components.resources.host_setup import HostSetup
 from components.resources.instance import TritonInstance
+from components.resources.serving_image import ImageBuilder, ServingImage
 from components.resources.unseen_keys import let_keys_be
 from models.answering import Answering, stand_in
 from models.host import Host
 from models.instance import LOOPBACK
 from models.plan import Placement, Plan
+from models.releases.tables import NO_TABLES, Releases
 
 
-def compose(plan: Plan, project: Path, *, asked: bool = True) -> dict[str, object]:
+def compose(
+    plan: Plan, project: Path, *, asked: bool = True, releases: Releases = NO_TABLES
+) -> dict[str, object]:
     """Declare every resource of a stack.
 
     Args:
         asked: whether hosts are to be reached; a preview with recorded inventories reaches none.
+        releases: the tables by which images that are built here are judged.
 
     Returns:
-        The stack's outputs: `instances`, `models`, `roles` and `keys`, each by name, and `gateway`
-        by host. The keys are secrets.
+        The stack's outputs: `instances`, `models`, `roles`, `keys` and `builds`, each by name, and
+        `gateway` by host. The keys are secrets.
 
     Raises:
         Refusal: if a declared key file is missing.
@@ -40,7 +45,8 @@ def compose(plan: Plan, project: Path, *, asked: bool = True) -> dict[str, objec
     }
     if not asked:
         let_keys_be(access.values())
-    setups = _setups(plan, access) if plan.owns_hosts else {}
+    builder = ImageBuilder(plan, releases, project)
+    setups = _setups(plan, access, builder) if plan.owns_hosts else {}
     instances = {
         each.name: TritonInstance(each, access[each.host_name], setups[each.host_name], plan.stack)
         for each in (plan.instances if plan.owns_hosts else ())
@@ -50,7 +56,7 @@ def compose(plan: Plan, project: Path, *, asked: bool = True) -> dict[str, objec
         for name, setup in setups.items()
         if (declared := plan.hosts[name].gateway)
     }
-    demo = Demo(plan, access, instances, gateways) if plan.demo else None
+    demo = Demo(plan, access, instances, gateways, builder) if plan.demo else None
     if plan.owns_hosts:
         for name, reached in access.items():
             made: list[pulumi.Resource] = [instances[i.name] for i in plan.instances_on(name)]
@@ -67,13 +73,19 @@ def compose(plan: Plan, project: Path, *, asked: bool = True) -> dict[str, objec
         "models": _model_outputs(plan, states),
         "roles": _role_outputs(plan, states, demo),
         "keys": dict(demo.gateway.keys) if demo else {},
+        "builds": _build_outputs(
+            [*(each.built for each in setups.values()), *(demo.built.values() if demo else [])]
+        ),
     }
 
 
-def _setups(plan: Plan, access: Mapping[str, HostAccess]) -> dict[str, HostSetup]:
+def _setups(
+    plan: Plan, access: Mapping[str, HostAccess], builder: ImageBuilder
+) -> dict[str, HostSetup]:
     stack = host_stack(plan.stack)
     return {
-        name: HostSetup(name, access[name], plan.instances_on(name), stack) for name in plan.hosts
+        name: HostSetup(name, access[name], plan.instances_on(name), stack, builder)
+        for name in plan.hosts
     }
 
 
@@ -165,6 +177,19 @@ def _tell_who_stands_in(plan: Plan, demo: Demo) -> None:
 
     for role, placement in plan.roles.items():
         warn(role, placement)
+
+
+def _build_outputs(built: Iterable[Mapping[str, ServingImage]]) -> dict[str, object]:
+    """By host and name: which image it came to, and what that holds."""
+    return {
+        image.name: {
+            "reference": reference,
+            "image": image.image.image_id,
+            "versions": image.versions.versions,
+        }
+        for images in built
+        for reference, image in images.items()
+    }
 
 
 def _served(placement: Placement, states: Mapping[str, pulumi.Output[str]]) -> dict[str, object]:

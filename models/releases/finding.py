@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from models.build import is_built
 from models.finding import Finding
 from models.refusal import Refusal
 from models.releases.held import is_monthly, is_server
@@ -9,6 +10,18 @@ from models.releases.held import is_monthly, is_server
 
 def nothing_known(image: str, at: str) -> Finding:
     """No table says what `image` holds."""
+    if is_built(image):
+        name = image.partition("/")[2].partition(":")[0]
+        return Finding(
+            Refusal(
+                f"build `{name}` was not made yet, so nothing says what it will hold",
+                consequence="Whether it can run what is planned on it is judged once it is built, "
+                "before anything is stopped or loaded.",
+                fix=f"to have it judged now, declare `berth:builds.{name}.versions`.",
+                at=f"berth:builds.{name}",  # Of all that name it: it is told once.
+            ),
+            certain=False,
+        )
     if is_monthly(image):
         fix = "add the release's row to releases/triton.csv (docs/releases.md)."
     elif is_server(image):

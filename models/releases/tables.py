@@ -175,3 +175,7 @@ class Releases:
         """Which drivers `cuda` (`13.2.1`) runs on, or None where no row says it."""
         major_minor = ".".join(cuda.split(".")[:2])
         return self._by_cuda.get(major_minor) or self._by_cuda.get(cuda.split(".")[0])
+
+
+NO_TABLES = Releases((), (), (), (), ())
+"""Of which everything is unknown."""

@@ -6,6 +6,7 @@ from models.engine import TRAITS
 from models.finding import Finding
 from models.judged import Judged, JudgedInstance
 from models.releases.architecture import model_findings
+from models.releases.builds import differences
 from models.releases.driver import driver_findings
 
 NAME = "release-trains"
@@ -28,6 +29,9 @@ def findings(judged: Judged) -> list[Finding]:
             model=model.model or model.entry,
             runs=TRAITS[model.engine].runs if model.engine in TRAITS else "vllm",
         ):
+            found.setdefault(str(each.refusal), each)
+    for build in judged.builds.values():
+        for each in differences(build):
             found.setdefault(str(each.refusal), each)
     for instance in judged.own_instances:
         for each in _driver(judged, instance):

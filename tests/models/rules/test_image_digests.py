@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import pytest
 
+from models.build import BuiltImage
 from models.rules import image_digests
 from tests.models.rules.plans import DIGEST, GOOD, refused, with_host, with_instance, with_service
 
@@ -32,3 +33,18 @@ def test_the_adapters_image_is_named_by_its_digest_too() -> None:
     assert not image_digests.findings(with_service())
     text = refused(image_digests, with_service(image="adapter:1"))
     assert "berth:hosts.alpha.gateway.adapter.image: image `adapter:1` is not named" in text
+
+
+BUILT = "berth-build/newer:0a0a0a0a0a0a"
+
+
+def test_a_build_is_as_good_as_what_it_is_built_from() -> None:
+    judged = with_instance(image=BUILT)
+    pinned = BuiltImage("newer", BUILT, (f"vllm/vllm-openai:v0.32.0@{DIGEST}",))
+    assert not image_digests.findings(replace(judged, builds={BUILT: pinned}))
+    loose = BuiltImage("newer", BUILT, (f"a:1@{DIGEST}", "python:3.12"))
+    text = refused(image_digests, replace(judged, builds={BUILT: loose}))
+    assert "berth:builds.newer: it is built from `python:3.12`" in text
+    assert "berth-build/newer:0a0a0a0a0a0a` is not named by its digest" in refused(
+        image_digests, judged
+    )
