@@ -11,9 +11,10 @@ from pulumi.dynamic import CreateResult, DiffResult, ReadResult, Resource, Updat
 from components.providers import ledger
 from components.providers.eviction import evict, in_the_way, loaded, serves_last
 from components.providers.plain_refusals import BerthProvider, same
-from components.providers.progress import progress, say
+from components.providers.progress import say
 from components.providers.ssh import Session
 from components.providers.ssh_shared import on_host
+from components.providers.vacated import vacate
 from models.claim_record import ClaimRecord
 from models.refusal import Refusal
 
@@ -21,12 +22,12 @@ _INPUTS = ("ssh", "host", "holder", "claims")
 
 
 class ClaimsProvider(BerthProvider):
-    """Claims all of a demo's GPUs on a host or none, and makes room among the demo's own models.
+    """Claims all of a demo's GPUs on a host or none.
 
     A demo that moves its models claims their new places first. What it claimed before is then
     `leaving`: it counts against everybody else until its model is unloaded. A leaving model that
-    the new ones cannot stand beside is unloaded here, since Pulumi would load them before it
-    deletes; any other serves on until its own resource is deleted.
+    the new ones cannot stand beside is `conflicting`: Pulumi would load them before it deletes, so
+    it is unloaded before (`vacated.py`); any other serves on until its own resource is deleted.
     """
 
     def diff(self, _id: str, _olds: dict[str, Any], _news: dict[str, Any]) -> DiffResult:
@@ -69,7 +70,8 @@ class ClaimsProvider(BerthProvider):
         inputs = _inputs(props)
         inputs["claims"] = [ledger.declared(record) for record in own if not record.leaving]
         leaving = [record.name for record in own if record.leaving]
-        return ReadResult(id_, inputs | {"leaving": leaving}, inputs)
+        conflicting = props.get("conflicting") or []
+        return ReadResult(id_, inputs | {"leaving": leaving, "conflicting": conflicting}, inputs)
 
     def delete(self, _id: str, _props: dict[str, Any]) -> None:
         """Release whatever the holder still has here, once no model of it is loaded.
@@ -82,7 +84,8 @@ class ClaimsProvider(BerthProvider):
         """
 
         async def work(session: Session) -> dict[str, Refusal]:
-            return await _vacate(session, _props, await ledger.claims_of(session, _props["holder"]))
+            own = await ledger.claims_of(session, _props["holder"])
+            return await vacate(session, str(_props["host"]), str(_props["holder"]), own)
 
         for refusal in on_host(_props["ssh"], work).values():
             raise refusal
@@ -90,6 +93,9 @@ class ClaimsProvider(BerthProvider):
 
 class Claims(Resource, module="berth", name="Claims"):
     """A demo's claims on one host, all or none."""
+
+    conflicting: pulumi.Output[list[dict[str, Any]]]
+    """Former claims that cannot stand beside these: their models must go before any is loaded."""
 
     def __init__(
         self,
@@ -115,30 +121,32 @@ class Claims(Resource, module="berth", name="Claims"):
             "holder": holder,
             "claims": [ledger.declared(claim) for claim in claims],
             "leaving": None,
+            "conflicting": None,
         }
         super().__init__(ClaimsProvider(), name, properties, opts)
 
 
 def _ensure(props: Mapping[str, Any], olds: Mapping[str, Any]) -> dict[str, Any]:
-    async def work(session: Session) -> None:
+    async def work(session: Session) -> list[ClaimRecord]:
         asked = _records(props)
         claimed = await ledger.claim(session, props["host"], props["holder"], asked)
         abandoned = set(olds.get("leaving") or [])
+        later = [record for record in claimed.leaving if record.name in claimed.conflicting]
         must_go = [
             record
             for record in claimed.leaving
-            if record.name in claimed.conflicting
-            or await _is_nobodys(session, record, abandoned, claimed.claims)
+            if record not in later and await _is_nobodys(session, record, abandoned, claimed.claims)
         ]
-        failed = await _vacate(session, props, must_go)
+        failed = await vacate(session, str(props["host"]), str(props["holder"]), must_go)
         failed |= await evict(session, in_the_way(_records(olds), claimed.claims))
         for name, refusal in failed.items():
-            if name not in abandoned - claimed.conflicting:
+            if name not in abandoned:
                 raise refusal
             say(str(refusal))
+        return later
 
-    on_host(props["ssh"], work)
-    return _inputs(props) | {"leaving": []}
+    conflicting = [ledger.declared(record) for record in on_host(props["ssh"], work)]
+    return _inputs(props) | {"leaving": [], "conflicting": conflicting}
 
 
 async def _is_nobodys(
@@ -156,19 +164,6 @@ async def _is_nobodys(
         return not await loaded(session, record)
     except Refusal:
         return False  # Its own resource will say what is wrong with the server.
-
-
-async def _vacate(
-    session: Session, props: Mapping[str, Any], records: Sequence[ClaimRecord]
-) -> dict[str, Refusal]:
-    """Unload the records' models and release their claims; what failed, by claim's name."""
-    if not records:
-        return {}
-    async with progress(f"{props['host']}: unloading models of {props['holder']}"):
-        failed = await evict(session, records)
-    names = [record.name for record in records if record.name not in failed]
-    await ledger.release(session, props["holder"], names)
-    return failed
 
 
 def _records(props: Mapping[str, Any]) -> list[ClaimRecord]:

@@ -20,7 +20,7 @@ from components.resources.access import HostAccess
 from components.resources.demo_gateway import DemoGateway
 from components.resources.gateway import HostGateway
 from components.resources.instance import TritonInstance
-from components.resources.model_server import CANARY_TIMEOUT_S, ModelServer
+from components.resources.model_server import CANARY_TIMEOUT_S, ModelServer, vacated
 from components.resources.serving_image import ImageBuilder, ServingImage
 from models.answering import Answering, answering
 from models.claim_record import ClaimedGpu, ClaimRecord
@@ -156,7 +156,7 @@ class Demo(pulumi.ComponentResource):
         """A server of its own; only one that runs from a repository entry has one."""
         host = placement.instance.host_name
         served_by = self._instances.get(placement.instance.name)
-        needed: list[pulumi.Resource] = [self.claims[host]]
+        needed: list[pulumi.Resource] = []
         if TRAITS[placement.engine].entry:
             needed += self._entry(placement)
         return ModelServer(
@@ -166,6 +166,7 @@ class Demo(pulumi.ComponentResource):
             self._images_built(host, served_by),
             self._plan.stack,
             host_stack(self._plan.on_stack),
+            self.claims[host],
             [*needed, *([served_by.setup] if served_by else [])],
             self._fallback_claim(placement),
             pulumi.ResourceOptions(parent=self),
@@ -233,6 +234,15 @@ class Demo(pulumi.ComponentResource):
                     self.claims[planned.host_name],
                     *written,
                     *([served_by] if served_by else []),
+                    vacated(
+                        placement,
+                        self._access[planned.host_name],
+                        self.claims[planned.host_name],
+                        pulumi.ResourceOptions(
+                            parent=self,
+                            depends_on=[self.claims[planned.host_name], *written],
+                        ),
+                    ),
                 ],
             ),
         )

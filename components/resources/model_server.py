@@ -10,7 +10,9 @@ import pulumi
 import pulumi_docker as docker
 from pulumi_command.remote import Command, Logging
 
+from components.providers.claims import Claims
 from components.providers.served_model import ServedModel
+from components.providers.vacated import Vacated, in_its_way
 from components.renderers import container, entry, host_setup, server_container, server_setup, unit
 from components.resources.access import HostAccess
 from components.resources.serving_image import ServingImage
@@ -34,6 +36,7 @@ class ModelServer(pulumi.ComponentResource):
         built: Mapping[str, ServingImage],
         stack: str,
         host_stack: str,
+        claims: Claims,
         needs: Sequence[pulumi.Resource],
         fallback: Mapping[str, Any] | None = None,
         opts: pulumi.ResourceOptions | None = None,
@@ -47,17 +50,20 @@ class ModelServer(pulumi.ComponentResource):
             built: reference → image, of those that are built there.
             stack: this stack's name.
             host_stack: `project/stack` that set the host up.
-            needs: what has to be there before it starts: its claim above all.
+            claims: of its demo on its host.
+            needs: what else has to be there before anything of it is.
             fallback: the claim of what serves where it does not, as the ledger has it.
         """
         planned = server_container.planned(placement)
         super().__init__("berth:demo:ModelServer", planned.name, None, opts)
         self._placement = placement
-        self._needs = list(needs)
+        self._needs = [claims, *needs]
         self._fallback = fallback
         self._planned = planned
         made = self._container(self._image(built, provider), provider, stack)
-        started = self._started(made, self._installed(access), access, host_stack)
+        installed = self._installed(access)
+        self._vacated = vacated(placement, access, claims, self._child(made, installed))
+        started = self._started(made, installed, access, host_stack)
         self.model = self._model(made, started, access)
         self.register_outputs(
             {
@@ -174,7 +180,7 @@ class ModelServer(pulumi.ComponentResource):
             triggers=[made.id, server_setup.install(placement)],
             logging=Logging.NONE,
             add_previous_output_in_env=False,
-            opts=self._child(installed, delete_before_replace=True),
+            opts=self._child(installed, self._vacated, delete_before_replace=True),
         )
 
     def _model(self, made: docker.Container, started: Command, access: HostAccess) -> ServedModel:
@@ -204,3 +210,21 @@ class ModelServer(pulumi.ComponentResource):
             fallback=self._fallback,
             opts=self._child(started),
         )
+
+
+def vacated(
+    placement: Placement, access: HostAccess, claims: Claims, opts: pulumi.ResourceOptions
+) -> Vacated:
+    """What the demo had on a load's GPUs before gone; the last thing before it is loaded."""
+    uuids = [gpu.uuid for gpu in placement.instance.gpus]
+    return Vacated(
+        placement.claim_name,
+        ssh=access.ssh,
+        host=placement.instance.host_name,
+        holder=placement.owner,
+        load=placement.claim_name,
+        of=claims.conflicting.apply(
+            lambda conflicting: in_its_way(placement.claim_name, uuids, conflicting)
+        ),
+        opts=opts,
+    )

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from components.providers import ledger
+from components.providers import berth_host, ledger
 from components.providers.served_model import ServedModelProvider
 from models.refusal import Refusal
 from tests.providers.host_ledger import GPUS, HOLDER, HostLedger, record
@@ -37,7 +37,7 @@ def reached(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalSshd]:
 @pytest.fixture
 def host(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> HostLedger:
     made = HostLedger(tmp_path)
-    monkeypatch.setattr(ledger, "PROGRAM", str(made.program))
+    monkeypatch.setattr(berth_host, "PROGRAM", str(made.program))
     return made
 
 

@@ -8,10 +8,11 @@ from typing import Any
 
 import pytest
 
-from components.providers import ledger
+from components.providers import berth_host, ledger
 from components.providers.claims import ClaimsProvider
 from components.providers.ssh import open_session
 from components.providers.triton_model import TritonModelProvider
+from components.providers.vacated import VacatedProvider, in_its_way
 from models.claim_record import ClaimRecord
 from models.refusal import Refusal
 from ops.claims import release
@@ -21,12 +22,13 @@ from tests.triton.real_triton import GPUS, RealTriton
 pytestmark = pytest.mark.triton
 PROVIDER = ClaimsProvider()
 MODELS = TritonModelProvider()
+VACATED = VacatedProvider()
 
 
 @pytest.fixture
 def host(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> HostLedger:
     made = HostLedger(tmp_path)
-    monkeypatch.setattr(ledger, "PROGRAM", str(made.program))
+    monkeypatch.setattr(berth_host, "PROGRAM", str(made.program))
     return made
 
 
@@ -55,12 +57,23 @@ def claim(triton: RealTriton, *records: ClaimRecord) -> dict[str, Any]:
 
 
 def move(triton: RealTriton, olds: dict[str, Any], *records: ClaimRecord) -> dict[str, Any]:
-    """What an `up` does with the claims: refresh, diff, and update where that differs."""
+    """What an `up` does with the claims: refresh, diff, update where that differs; then each load
+    of theirs has its GPUs vacated."""
     read = PROVIDER.read("x", olds).outs or {}
     news = inputs(triton, *records)
     if not PROVIDER.diff("x", read, news).changes:
         return read
-    return PROVIDER.update("x", read, news).outs or {}
+    outs = PROVIDER.update("x", read, news).outs or {}
+    for each in records:
+        vacate(triton, outs, each)
+    return outs
+
+
+def vacate(triton: RealTriton, claims: dict[str, Any], load: ClaimRecord) -> dict[str, Any]:
+    """Have a load's GPUs vacated."""
+    of = in_its_way(load.name, [gpu.uuid for gpu in load.gpus], claims["conflicting"])
+    about = {"ssh": triton.sshd.ssh, "host": "sandbox", "holder": HOLDER, "load": load.name}
+    return VACATED.create({**about, "of": of}).outs or {}
 
 
 def test_a_model_in_the_way_of_the_new_claims_is_unloaded_before_they_are_used(
@@ -73,6 +86,22 @@ def test_a_model_in_the_way_of_the_new_claims_is_unloaded_before_they_are_used(
     assert triton.state(old.entry)["state"] == "UNAVAILABLE"
     assert triton.lifetimes(old.entry) == ["begin", "end"]
     assert sorted(host.records()) == [new.name]
+
+
+def test_it_serves_until_everything_else_for_its_successor_is_there(
+    triton: RealTriton, host: HostLedger
+) -> None:
+    old, new = claimed(triton, "serves", 0), claimed(triton, "succeeds", 0)
+    olds = claim(triton, old)
+    load(triton, old)
+    outs = PROVIDER.update("x", olds, inputs(triton, new)).outs or {}
+    assert triton.state(old.entry)["state"] == "READY"
+    assert [each["name"] for each in outs["conflicting"]] == [old.name]
+    vacated = vacate(triton, outs, new)
+    assert triton.state(old.entry)["state"] == "UNAVAILABLE"
+    assert sorted(host.records()) == [new.name]
+    assert not VACATED.diff("x", vacated, vacated).changes
+    assert not VACATED.diff("x", vacated, vacated | {"of": []}).changes
 
 
 def test_a_model_that_is_in_nobodys_way_serves_until_its_own_resource_goes(

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from components.providers import ledger
+from components.providers import berth_host, ledger
 from components.providers.claims import ClaimsProvider
 from components.providers.triton_model import TritonModelProvider
 from models.claim_record import ClaimRecord
@@ -28,7 +28,7 @@ HOPELESS = "this model answers nobody"
 @pytest.fixture
 def host(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> HostLedger:
     made = HostLedger(tmp_path)
-    monkeypatch.setattr(ledger, "PROGRAM", str(made.program))
+    monkeypatch.setattr(berth_host, "PROGRAM", str(made.program))
     return made
 
 
