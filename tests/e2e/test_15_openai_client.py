@@ -11,7 +11,7 @@ from openai.types.chat import ChatCompletionUserMessageParam
 
 from tests.e2e.clients import Reached, logged, status
 from tests.e2e.host import TestHost, until
-from tests.e2e.workspace import Workspace, only, reference
+from tests.e2e.workspace import Workspace, reachable
 
 STACK = "clients"
 AUDITOR, SENTRY = "gemma-4-e4b-it", "gemma-4-e2b-it"
@@ -40,7 +40,7 @@ def served(
     request: pytest.FixtureRequest, workspace: Workspace, host: TestHost
 ) -> Iterator[Served]:
     roles = dict.fromkeys(ROLES, (AUDITOR, "triton@2")) | {"sentry": (SENTRY, "triton@3")}
-    made = only(reference(host), "triton@2", "triton@3", **roles)
+    made = reachable(host, "triton@2", "triton@3", **roles)
     for role in ROLES:
         made["demo"]["roles"][role]["engine"] = request.param
     workspace.write_stack(STACK, made)

@@ -171,3 +171,12 @@ def only(sections: dict[str, Any], *instances: str, **roles: tuple[str, str]) ->
     if not roles:
         del changed["demo"]
     return changed
+
+
+def reachable(host: TestHost, *instances: str, **roles: tuple[str, str]) -> dict[str, Any]:
+    """As `only`, with the gateway that the reference layout has."""
+    sections = reference(host)
+    gateway = sections["hosts"]["sandbox"]["gateway"]
+    made = only(sections, *instances, **roles)
+    made["hosts"]["sandbox"]["gateway"] = gateway
+    return made
