@@ -46,10 +46,6 @@ class Gateway:
         """The demo's routes."""
         return self._directory / "routes.d" / f"{demo}.json"
 
-    def secrets(self, demo: str) -> Path:
-        """The keys that the demo's engines ask for."""
-        return self._directory / "secrets.d" / f"{demo}.json"
-
     def adapter_routes(self, demo: str) -> Path:
         """The demo's routes in the adapter."""
         return self.adapter / f"{demo}.json"
@@ -57,13 +53,6 @@ class Gateway:
     def adapter_keys(self, demo: str) -> Path:
         """The keys that the adapter shows to the demo's engines."""
         return self._adapter / "secrets.d" / f"{demo}.json"
-
-    def secrets_text(self, demo: str) -> str:
-        """What its file of keys holds now."""
-        try:
-            return self.secrets(demo).read_text()
-        except OSError:
-            return "{}\n"
 
     @contextmanager
     def changing(self) -> Iterator[None]:
@@ -100,7 +89,7 @@ class Gateway:
         Raises:
             Refusal: it does not run, or cannot.
         """
-        file = {"file": f"{demo}.json", "routes": routes, "secrets": self.secrets_text(demo)}
+        file = {"file": f"{demo}.json", "routes": routes}
         give_up = time.monotonic() + STARTS_S
         while True:
             try:
@@ -137,8 +126,8 @@ class Gateway:
     def forget(self, demo: str) -> None:
         """A demo's files gone, and no longer served if the gateway runs."""
         with self.changing():
-            gone = (self.routes(demo), self.secrets(demo))
-            for file in (*gone, self.adapter_routes(demo), self.adapter_keys(demo)):
+            gone = (self.routes(demo), self.adapter_routes(demo), self.adapter_keys(demo))
+            for file in gone:
                 file.unlink(missing_ok=True)
             if self._socket.exists():
                 self.serve()
@@ -165,9 +154,8 @@ class Gateway:
 
     def _digest(self) -> str:
         digest = hashlib.sha256()
-        for folder in ("routes.d", "secrets.d"):
-            for file in sorted((self._directory / folder).glob("*.json")):
-                digest.update(f"{folder}/{file.name}\0".encode() + file.read_bytes() + b"\0")
+        for file in sorted((self._directory / "routes.d").glob("*.json")):
+            digest.update(f"{file.name}\0".encode() + file.read_bytes() + b"\0")
         return digest.hexdigest()[:16]
 
     def _asked(self, method: str, path: str, body: str = "") -> tuple[int, str]:

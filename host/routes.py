@@ -188,7 +188,6 @@ def _changed(gateway: Gateway, name: str) -> Iterator[Demo]:
             routes = {"version": VERSION, "routes": demo.adapted}
             written(gateway.adapter_keys(name), _json(demo.keys))
             written(gateway.adapter_routes(name), _json(routes))
-        written(gateway.secrets(name), gateway.secrets_text(name))
         written(gateway.routes(name), text)
         gateway.serve()
 

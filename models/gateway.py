@@ -144,8 +144,6 @@ class Endpoint:
     health: str
     """Path that answers 200 while a replica can serve."""
     replicas: tuple[Replica, ...]
-    key: str | None = None
-    """Name of the key that the replicas ask for, in the demo's file of secrets on the host."""
 
 
 @dataclass(frozen=True)

@@ -128,7 +128,6 @@ http {{
       set $berth_outcome "";
       set $berth_shape "";
       set $berth_path "";
-      set $berth_authorization "";
       set $berth_content_type "";
       set $berth_tensor_header "";
       set $berth_request_id "";
@@ -140,7 +139,6 @@ http {{
       proxy_set_header Connection "";
       proxy_set_header Accept "*/*";
       proxy_set_header Content-Type $berth_content_type;
-      proxy_set_header Authorization $berth_authorization;
       proxy_set_header Inference-Header-Content-Length $berth_tensor_header;
       proxy_set_header X-Request-Id $berth_request_id;
       proxy_buffering off;

@@ -33,7 +33,7 @@ def setup(gateway: Gateway, restart: Restart) -> str:
         f"id -u {USER} >/dev/null 2>&1 || useradd --system --user-group --no-create-home "
         f"--shell /usr/sbin/nologin {USER}",
         f"install -d -m 0755 /etc/berth {DIRECTORY} {DIRECTORY}/lua {DIRECTORY}/lua/berth {RUN}",
-        f"install -d -m 0750 -g {USER} {DIRECTORY}/routes.d {DIRECTORY}/secrets.d",
+        f"install -d -m 0750 -g {USER} {DIRECTORY}/routes.d",
         f"install -d -m 0700 {DIRECTORY}/tls",
         "locked",
     ]

@@ -8,28 +8,23 @@ from components.renderers.gateway_unit import NAME
 LOCK = "/etc/berth/gateway.lock"
 """Held by a script while it changes the gateway."""
 ASK = """\
-import http.client, json, socket, sys
+import http.client, socket, sys
 class Gateway(http.client.HTTPConnection):
     def connect(self):
         self.sock = socket.socket(socket.AF_UNIX)
         self.sock.settimeout(5)
         self.sock.connect(sys.argv[1])
 gateway = Gateway("gateway")
-if len(sys.argv) == 2:
-    gateway.request("GET", "/status")
-else:
-    texts = [open(file).read() for file in sys.argv[3:]]
-    body = {"file": sys.argv[2], "routes": texts[0], "secrets": texts[1]}
-    gateway.request("POST", "/check", json.dumps(body))
+gateway.request("GET", "/status")
 answer = gateway.getresponse()
 print(answer.read().decode())
 sys.exit(answer.status != 200)
 """
 """For `python3 -I -c`, with the status socket's path: prints the gateway's status, as JSON."""
 FUNCTIONS = f"""\
-# ask [FILE ROUTES SECRETS]: the gateway's status, or whether it can take a demo's file.
+# ask: the gateway's status.
 ask() {{
-  python3 -I -c '{ASK}' {RUN}/status.sock "$@"
+  python3 -I -c '{ASK}' {RUN}/status.sock
 }}
 # locked: nobody else changes the gateway until this script ends; what a killed one left is gone.
 locked() {{
@@ -67,7 +62,7 @@ digest() {{
 }}
 # routed: the routes that are installed are served.
 routed() {{
-  revision=$(digest routes.d secrets.d)
+  revision=$(digest routes.d)
   written revision "$revision"
   awaited revision "$revision"
 }}

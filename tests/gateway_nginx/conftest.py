@@ -64,16 +64,16 @@ def shared(engine: Engine, other_engine: Engine) -> Iterator[RunningGateway]:
                 reason="its engine is being exchanged",
                 retry_after_s=17,
             ),
-            "keyed": role(
-                model="keyed-model",
-                openai=endpoint(engine.address, key="upstream"),
+            "own-name": role(
+                model="named-model",
+                openai=endpoint(engine.address),
                 framing=None,
                 kserve=None,
             ),
         },
     )
     clinic = demo("clinic", CLINIC, {"nurse": role(other_engine.address, model="med")})
-    running = RunningGateway(gateway(max_body_mib=1), desk, clinic, desk={"upstream": "engine-key"})
+    running = RunningGateway(gateway(max_body_mib=1), desk, clinic)
     yield running
     running.stop()
 
@@ -83,8 +83,8 @@ def started() -> Iterator[Started]:
     """Starts gateways that end with the test."""
     running: list[RunningGateway] = []
 
-    def start(declared: Gateway, *demos: DemoRoutes, **keys: Any) -> RunningGateway:
-        running.append(RunningGateway(declared, *demos, **keys))
+    def start(declared: Gateway, *demos: DemoRoutes) -> RunningGateway:
+        running.append(RunningGateway(declared, *demos))
         return running[-1]
 
     yield start

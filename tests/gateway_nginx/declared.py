@@ -16,10 +16,10 @@ def gateway(**changed: Any) -> Gateway:
     return Gateway.model_validate({**declared, **changed})
 
 
-def endpoint(*addresses: str, model: str = OWN_NAME, key: str | None = None) -> Endpoint:
+def endpoint(*addresses: str, model: str = OWN_NAME) -> Endpoint:
     """An endpoint with these replicas."""
     replicas = tuple(Replica(address, f"{address[-4:]}.service") for address in addresses)
-    return Endpoint(model, "/health", replicas, key)
+    return Endpoint(model, "/health", replicas)
 
 
 def role(*addresses: str, **changed: Any) -> RoleRoute:

@@ -32,8 +32,3 @@ class DemoRoutes:
 def routes(demo: DemoRoutes) -> str:
     """`routes.d/<demo>.json`."""
     return json.dumps({"version": 1, **asdict(demo)}, indent=1, sort_keys=True) + "\n"
-
-
-def secrets(keys: Mapping[str, str]) -> str:
-    """`secrets.d/<demo>.json`: the keys that `Endpoint.key` names."""
-    return json.dumps(dict(keys)) + "\n"

@@ -36,20 +36,18 @@ def until(holds: Callable[[], Any], what: str, within_s: float = 10) -> Any:
 class RunningGateway:
     """The gateway; every key of `routes` is a demo's file."""
 
-    def __init__(self, gateway: Gateway, *demos: DemoRoutes, **engine_keys: dict[str, str]) -> None:
+    def __init__(self, gateway: Gateway, *demos: DemoRoutes) -> None:
         # Short, because a Unix socket's path may not be long; open, because workers are nobody's.
         self.place = Path(tempfile.mkdtemp(prefix="gw-", dir="/tmp"))
         self.place.chmod(0o755)
         (self.place / "run").mkdir()
         self.url = f"http://{gateway.listen}"
         self.port = gateway.port
-        for folder in ("lua/berth", "routes.d", "secrets.d"):
+        for folder in ("lua/berth", "routes.d"):
             (self.place / folder).mkdir(parents=True)
         for path, text in gateway_config.lua().items():
             (self.place / path).write_text(text)
         self.configure(gateway)
-        for demo, keys in engine_keys.items():
-            (self.place / f"secrets.d/{demo}.json").write_text(demo_file.secrets(keys))
         for routes in demos:
             self.write(routes)
         self.process: subprocess.Popen[bytes] | None = None
@@ -93,9 +91,9 @@ class RunningGateway:
             return False
         return True
 
-    def check(self, file: str, routes: str, secrets: str = "{}") -> str:
+    def check(self, file: str, routes: str) -> str:
         """Why a demo's file would be left out, or nothing."""
-        asked = {"file": file, "routes": routes, "secrets": secrets}
+        asked = {"file": file, "routes": routes}
         with self._local() as local:
             answer = local.post("http://gateway/check", json=asked)
         assert (answer.status_code == 200) == (answer.text == "")

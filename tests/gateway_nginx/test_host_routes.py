@@ -75,7 +75,7 @@ def test_an_open_route_serves_when_it_is_told(served: FakeHost, engine: Engine) 
     assert asked(served).status_code == 200
     text = (served.root / "etc/gateway/routes.d/desk.json").read_text()
     declared = demo("desk", DESK, {"architect": route(replica(engine))})
-    assert json.loads(text) == json.loads(demo_file.routes(declared))
+    assert json.loads(text) == json.loads(demo_file.routes(declared)) | {"drain_s": 30}
 
 
 def test_a_role_that_is_declared_again_stays_open(served: FakeHost, engine: Engine) -> None:

@@ -11,7 +11,7 @@ import pytest
 
 from tests.gateway_nginx import demo_file
 from tests.gateway_nginx.conftest import CLINIC, DESK, Started, client
-from tests.gateway_nginx.declared import demo, endpoint, gateway, role
+from tests.gateway_nginx.declared import demo, gateway, role
 from tests.gateway_nginx.demo_file import DemoRoutes
 from tests.gateway_nginx.engine import Engine
 from tests.gateway_nginx.running import RunningGateway, until
@@ -158,12 +158,3 @@ def test_a_key_of_two_demos_is_refused_to_the_one_that_comes_later(
 def test_only_the_hosts_loopback_is_ever_called(shared: RunningGateway, address: str) -> None:
     said = refused(shared, demo("new", "n" * 40, {"architect": role(address)}))
     assert said == "roles.architect.openai.replicas[0].address"
-
-
-def test_an_engines_key_must_be_there(shared: RunningGateway) -> None:
-    routes = demo(
-        "new", "n" * 40, {"a": role("127.0.0.1:80", openai=endpoint("127.0.0.1:80", key="k"))}
-    )
-    assert "no such key" in refused(shared, routes)
-    text = demo_file.routes(routes)
-    assert shared.check("new.json", text, demo_file.secrets({"k": "v"})) == ""

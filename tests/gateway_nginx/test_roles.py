@@ -79,7 +79,7 @@ def test_an_unknown_role_is_told_the_known_ones(desk: httpx.Client) -> None:
     answer = ask(desk, model="nobody")
     assert answer.status_code == 404
     assert answer.json()["error"] == {
-        "message": "no role `nobody` for this key; it has: architect, auditor, keyed, sentry",
+        "message": "no role `nobody` for this key; it has: architect, auditor, own-name, sentry",
         "type": "invalid_request_error",
         "param": "model",
         "code": "model_not_found",
@@ -101,7 +101,7 @@ def test_the_list_has_the_keys_roles_and_says_which_are_served_and_by_what(
     listed = desk.get("/v1/models").json()
     assert listed["object"] == "list"
     roles = {role["id"]: role for role in listed["data"]}
-    assert list(roles) == ["architect", "auditor", "keyed", "sentry"]
+    assert list(roles) == ["architect", "auditor", "own-name", "sentry"]
     assert roles["architect"]["berth"] == {
         "model": "gemma",
         "engine": "vllm",
@@ -169,11 +169,6 @@ def test_no_header_of_the_client_reaches_an_engine(desk: httpx.Client, engine: E
         "content-type": "application/json",
         "x-request-id": "mine-1",
     }
-
-
-def test_an_engine_that_wants_a_key_gets_its_own(desk: httpx.Client, engine: Engine) -> None:
-    ask(desk, model="keyed").raise_for_status()
-    assert engine.seen[-1].headers["authorization"] == "Bearer engine-key"
 
 
 def test_an_engines_headers_do_not_reach_the_client(desk: httpx.Client) -> None:
@@ -278,7 +273,7 @@ def test_kserves_protocol_reaches_the_roles_own_model_and_no_other(
             answer = desk.request(method, path)
             assert answer.status_code == 404, path
             assert answer.json() == {"error": "nothing is here"} or "/models/" not in path
-    assert desk.get("/roles/keyed/v2/models/keyed").status_code == 404
+    assert desk.get("/roles/own-name/v2/models/own-name").status_code == 404
     assert len(engine.seen) == before
 
 

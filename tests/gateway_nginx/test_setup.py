@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-import json
 import os
 import subprocess
 
 import pytest
 
 from components.renderers import gateway_setup, gateway_unit
-from host.gateway import written
 from host.routes import remove
 from models.gateway import Gateway
 from models.host import Restart
 from models.refusal import Refusal
 from tests.gateway_nginx.conftest import CLINIC, DESK
-from tests.gateway_nginx.declared import demo, endpoint, role
+from tests.gateway_nginx.declared import demo, role
 from tests.gateway_nginx.demo_file import DemoRoutes
 from tests.gateway_nginx.engine import Engine
 from tests.gateway_nginx.fake_host import FakeHost
@@ -88,8 +86,8 @@ def test_routes_that_cannot_be_served_are_refused_and_the_old_ones_stay(
     host.done(host.setup())
     host.put(desk_of(engine))
     taken = demo("clinic", DESK, {"nurse": role(engine.address)})
-    keyless = demo("desk", DESK, {"zeal": role(engine.address, openai=endpoint("x", key="k"))})
-    for routes, says in ((taken, "is also a key of demo `desk`"), (keyless, "no such key")):
+    far = demo("desk", DESK, {"zeal": role("10.0.0.1:80")})
+    for routes, says in ((taken, "is also a key of demo `desk`"), (far, "replicas[0].address")):
         with pytest.raises(Refusal) as refused:
             host.put(routes)
         assert says in refused.value.cause
@@ -117,22 +115,17 @@ def test_a_gateway_that_was_ended_by_force_starts_again_with_what_it_had(
     assert host.ask(CLINIC).status_code == 200
 
 
-def test_keys_of_engines_are_for_root_and_the_gateway_alone(host: FakeHost, engine: Engine) -> None:
+def test_what_lies_on_the_disk_holds_no_key_and_is_for_the_gateway_alone(
+    host: FakeHost, engine: Engine
+) -> None:
     host.done(host.setup())
-    routes = demo(
-        "desk", DESK, {"a": role(engine.address, openai=endpoint(engine.address, key="k"))}
-    )
-    file = host.root / "etc/gateway/secrets.d/desk.json"
-    written(file, '{"k": "engine-secret"}')
-    host.put(routes)
-    assert json.loads(file.read_text()) == {"k": "engine-secret"}
+    host.put(desk_of(engine))
+    file = host.root / "etc/gateway/routes.d/desk.json"
     assert file.stat().st_mode & 0o777 == 0o640
     assert file.parent.stat().st_mode & 0o777 == 0o750
     assert (host.root / "etc/gateway/tls/key.pem").stat().st_mode & 0o077 == 0
-    for other in (host.root / "etc/gateway").rglob("*"):
-        if other.is_file() and other != file:
-            assert "engine-secret" not in other.read_text()
-    assert DESK not in (host.root / "etc/gateway/routes.d/desk.json").read_text()
+    for each in (host.root / "etc/gateway").rglob("*"):
+        assert not each.is_file() or DESK not in each.read_text()
 
 
 def test_a_host_without_a_gateway_is_told_so(host: FakeHost, engine: Engine) -> None:

@@ -101,7 +101,6 @@ local function forward(role, kind, path, shape)
   var.berth_role_count = role.count
   counts.take(role.count)
   var.berth_path = path
-  var.berth_authorization = endpoint.authorization or ""
 end
 
 local function bad_body(message, param)

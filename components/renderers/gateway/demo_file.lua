@@ -51,17 +51,12 @@ local function replica(raw, at, health)
   return found
 end
 
-local function endpoint(raw, at, secrets)
+local function endpoint(raw, at)
   if not given(raw) then return nil end
   need(type(raw) == "table", at)
   local health = text(raw.health, at .. ".health", HEALTH)
   local found = { model = text(raw.model, at .. ".model", MODEL), replicas = {} }
   found.quoted = as_json(found.model)
-  if given(raw.key) then
-    local key = secrets[raw.key]
-    need(type(key) == "string", at .. ".key: no such key in secrets.d")
-    found.authorization = "Bearer " .. text(key, at .. ".key", "^[!-~]+$")
-  end
   need(type(raw.replicas) == "table", at .. ".replicas")
   for i, each in ipairs(raw.replicas) do
     found.replicas[i] = replica(each, at .. ".replicas[" .. i - 1 .. "]", health)
@@ -69,7 +64,7 @@ local function endpoint(raw, at, secrets)
   return found
 end
 
-local function role(raw, name, demo, secrets)
+local function role(raw, name, demo)
   local at = "roles." .. name
   text(name, at .. ": its name", NAME)
   need(raw.state == "serving" or raw.state == "not loaded", at .. ".state")
@@ -81,17 +76,17 @@ local function role(raw, name, demo, secrets)
     reason = type(raw.reason) == "string" and raw.reason or "",
     fallback = given(raw.fallback) and text(raw.fallback, at .. ".fallback", MODEL) or nil,
     retry_after_s = tonumber(raw.retry_after_s),
-    openai = endpoint(raw.openai, at .. ".openai", secrets),
-    framing = endpoint(raw.framing, at .. ".framing", secrets),
-    kserve = endpoint(raw.kserve, at .. ".kserve", secrets),
+    openai = endpoint(raw.openai, at .. ".openai"),
+    framing = endpoint(raw.framing, at .. ".framing"),
+    kserve = endpoint(raw.kserve, at .. ".kserve"),
   }
   need(found.retry_after_s and found.retry_after_s > 0, at .. ".retry_after_s")
   need(raw.state ~= "serving" or found.openai and #found.openai.replicas > 0, at .. ".openai")
   return found
 end
 
--- The demo that a decoded file means. `secrets`: keys that engines ask for, by name.
-function M.read(raw, secrets)
+-- The demo that a decoded file means.
+function M.read(raw)
   need(type(raw) == "table" and raw.version == 1, "it is not a file of routes, version 1")
   local found = { name = text(raw.demo, "demo", NAME), roles = {}, names = {}, keys = {} }
   local limit = given(raw.connections_per_key) and raw.connections_per_key
@@ -108,7 +103,7 @@ function M.read(raw, secrets)
   end
   for name, each in pairs(raw.roles) do
     need(type(each) == "table", "roles." .. name)
-    found.roles[name] = role(each, name, found.name, secrets)
+    found.roles[name] = role(each, name, found.name)
     table.insert(found.names, name)
   end
   table.sort(found.names)

@@ -35,11 +35,9 @@ end
 
 local function add(state, text_of)
   local file = text_of.file
-  local secrets = cjson.decode(text_of.secrets)
-  if type(secrets) ~= "table" then error("secrets.d/" .. file .. " is not JSON", 0) end
   local raw, why = cjson.decode(text_of.routes)
   if raw == nil then error("it is not JSON: " .. tostring(why), 0) end
-  local found = demo_file.read(raw, secrets)
+  local found = demo_file.read(raw)
   if file ~= found.name .. ".json" then
     error("it is the file of demo `" .. found.name .. "`", 0)
   end
@@ -84,10 +82,7 @@ end
 local function publish(revision)
   local prefix, texts = ngx.config.prefix(), {}
   for i, file in ipairs(files(prefix .. "routes.d")) do
-    texts[i] = {
-      file = file, routes = read(prefix .. "routes.d/" .. file) or "",
-      secrets = read(prefix .. "secrets.d/" .. file) or "{}",
-    }
+    texts[i] = { file = file, routes = read(prefix .. "routes.d/" .. file) or "" }
   end
   for _, each in ipairs(build(texts).left_out) do
     ngx.log(ngx.ERR, "left out: routes.d/", each.file, ": ", each.why)
@@ -112,7 +107,7 @@ function M.now()
   return M.state
 end
 
--- Why a demo's file would be left out, or nil. `text_of`: its file name, routes and secrets.
+-- Why a demo's file would be left out, or nil. `text_of`: its file name and routes.
 function M.trouble(text_of)
   local published = cjson.decode(shared:get("texts"))
   local texts = {}

@@ -62,8 +62,8 @@ function M.print()
   })
 end
 
--- Whether a demo's file could be installed: the body is JSON with `file`, `routes` and `secrets`,
--- the last two being texts. 200, or 400 with the reason as text.
+-- Whether a demo's file could be installed: the body is JSON with its name, `file`, and its text,
+-- `routes`. 200, or 400 with the reason as text.
 function M.check()
   ngx.req.read_body()
   local asked = cjson.decode(ngx.req.get_body_data() or "")
