@@ -6,6 +6,7 @@ import json
 from typing import Any
 
 import httpx
+import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -62,3 +63,32 @@ def test_a_body_arrives_as_it_was_but_for_its_models_name(
     assert answer.status_code == 200, answer.text
     assert engine.seen[-1].body == text(OWN_NAME)
     assert answer.json()["model"] == "sentry"
+
+
+@pytest.mark.parametrize(
+    ("member", "value", "says"),
+    [
+        ("temperature", -1, "`temperature` is 0 or more, not -1"),
+        ("top_p", 1.5, "`top_p` is 0 to 1, not 1.5"),
+        ("presence_penalty", -3, "`presence_penalty` is -2 to 2, not -3"),
+        ("max_tokens", 0, "`max_tokens` is 1 or more, not 0"),
+        ("max_tokens", "many", "`max_tokens` is a number"),
+        ("temperature", [1], "`temperature` is a number"),
+    ],
+)
+def test_what_no_engine_can_do_is_one_refusal_whatever_serves(
+    desk: httpx.Client, engine: Engine, member: str, value: object, says: str
+) -> None:
+    engine.seen.clear()
+    body = {"model": "architect", "prompt": "x", member: value}
+    answer = desk.post("/v1/completions", json=body)
+    assert answer.status_code == 400
+    error = answer.json()["error"]
+    assert (error["message"], error["param"]) == (says, member)
+    assert error["type"] == "invalid_request_error"
+    assert engine.seen == []
+
+
+def test_what_is_left_to_the_engine_is_let_through(desk: httpx.Client) -> None:
+    body = {"model": "architect", "prompt": "x", "temperature": None, "max_tokens": 3, "top_p": 1}
+    assert desk.post("/v1/completions", json=body).status_code == 200

@@ -241,8 +241,19 @@ def test_whatever_shape_an_engines_error_has_clients_see_openais(
     answer = ask(desk, model="architect", prompt=f"error {sent}")
     assert answer.status_code == status
     assert set(answer.json()["error"]) == {"message", "type", "param", "code"}
+    kinds = {400: "invalid_request_error", 401: "authentication_error", 500: "server_error"}
+    assert answer.json()["error"]["type"] == kinds[status]
     assert message in answer.json()["error"]["message"]
     assert answer.headers["content-type"] == "application/json"
+
+
+@pytest.mark.parametrize("status", [400, 500])
+def test_a_context_that_is_too_long_has_openais_code_whatever_the_status(
+    desk: httpx.Client, status: int
+) -> None:
+    said = "The decoder prompt (length 9) is longer than the maximum model length of 8."
+    answer = ask(desk, model="architect", prompt=f"error {status} {said}")
+    assert answer.json()["error"]["code"] == "context_length_exceeded"
 
 
 def test_an_engine_that_is_overloaded_says_when_to_come_again(desk: httpx.Client) -> None:

@@ -12,6 +12,7 @@ local keys = require "berth.keys"
 local models = require "berth.models"
 local refuse = require "berth.refuse"
 local routes = require "berth.routes"
+local sampling = require "berth.sampling"
 
 -- Python's JSON knows NaN, Lua's knows hexadecimal numbers: only what all agree on is let through.
 cjson.decode_invalid_numbers(false)
@@ -132,6 +133,8 @@ local function by_model(path, kind)
   if count ~= 1 then return bad_body("`model` is given more than once", "model") end
   local role = routes.meant(demo, body.model)
   if not role then return unknown_role(demo, body.model) end
+  local trouble, member = sampling.trouble(body)
+  if trouble then return bad_body(trouble, member) end
   ngx.ctx.stream = kind == "framing" or body.stream == true
   forward(role, kind, path, kind)
   ngx.var.berth_content_type = "application/json"
