@@ -20,6 +20,7 @@ from components.providers.ssh_shared import on_host
 _REPLACES = ("host", "unit", "engine", "port", "model", "incarnation", "gpus")
 _OTHERS = (
     "ssh",
+    "prepare",
     "claim_mib",
     "owner",
     "holder",
@@ -50,7 +51,7 @@ class ServedModelProvider(BerthProvider):
         )
 
     def create(self, props: dict[str, Any]) -> CreateResult:
-        """Wait for the server, and see its model through the canary.
+        """Have the server started, and see its model through the canary.
 
         One that has a fallback and does not serve is not refused: it is FAILED, with the reason.
 
@@ -62,6 +63,7 @@ class ServedModelProvider(BerthProvider):
 
         async def work(session: Session) -> None:
             await falling_back.make_room(session, props)
+            await served_unit.prepare(session, served.unit, str(props["prepare"]))
             await await_answers(session, served)
 
         try:
@@ -81,6 +83,12 @@ class ServedModelProvider(BerthProvider):
             return UpdateResult(_inputs(_news) | falling_back.as_before(_olds))
         if _olds.get("state") != READY:
             return UpdateResult(self.create(_news).outs)
+        if not same(_olds.get("prepare"), _news.get("prepare")):
+
+            async def work(session: Session) -> None:
+                await served_unit.prepare(session, Served.of(_news).unit, str(_news["prepare"]))
+
+            on_host(_news["ssh"], work)
         return UpdateResult(_inputs(_news) | falling_back.serves_on(_olds))
 
     def read(self, id_: str, props: dict[str, Any]) -> ReadResult:
@@ -149,6 +157,7 @@ class ServedModel(Resource, module="berth", name="ServedModel"):
         port: int,
         model: str,
         incarnation: pulumi.Input[str],
+        prepare: pulumi.Input[str],
         gpus: Sequence[str],
         claim_mib: int,
         owner: str,
@@ -172,6 +181,7 @@ class ServedModel(Resource, module="berth", name="ServedModel"):
             port: where it listens on the host's loopback.
             model: the server's own name of the model.
             incarnation: changes whenever the server is another process.
+            prepare: a shell script that is run before the unit is started; no secrets.
             gpus: UUIDs of the GPUs that it takes memory on.
             claim_mib: memory that it takes on each of them, in MiB.
             owner: whose it is, as people call it.
@@ -192,6 +202,7 @@ class ServedModel(Resource, module="berth", name="ServedModel"):
             "port": port,
             "model": model,
             "incarnation": incarnation,
+            "prepare": prepare,
             "gpus": list(gpus),
             "claim_mib": claim_mib,
             "owner": owner,

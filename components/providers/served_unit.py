@@ -6,6 +6,7 @@ import asyncio
 import time
 from collections.abc import Sequence
 
+from components.providers import berth_host
 from components.providers.gpu_memory import Memory, not_freed, read_memory
 from components.providers.model_server import POLL_S, STARTING, unit_state
 from components.providers.progress import progress
@@ -21,11 +22,41 @@ async def runs(session: Session, unit: str) -> bool:
     return await unit_state(session, unit) in STARTING
 
 
+async def prepare(session: Session, unit: str, script: str) -> None:
+    """Run what has to be done before the unit is started.
+
+    Raises:
+        Refusal: it fails.
+    """
+    done = await session.run(
+        "/bin/sh", "-eu", stdin=script, doing=f"preparing {unit}", as_root=True, timeout_s=90.0
+    )
+    if done.status != 0:
+        raise Refusal(
+            f"{unit} cannot be prepared: {' '.join(done.stderr.split()) or done.status}",
+            consequence="It is not started.",
+            fix="mend what it says and run this again.",
+        )
+
+
 async def start(session: Session, unit: str) -> None:
-    """Have it enabled and running, as after a stop by hand; its gate is asked as ever.
+    """Have it enabled and running; its gate is asked first, so that its words are told.
 
     Whether it stays up is for whoever waits for it to see.
+
+    Raises:
+        Refusal: the gate does not let it start.
     """
+    name = unit.removesuffix(".service")
+    gate = await session.run(
+        berth_host.PROGRAM, "gate", name, doing=f"asking the gate of {unit}", as_root=True
+    )
+    if gate.status != 0:
+        raise Refusal(
+            f"{unit} may not start: {' '.join(gate.stderr.split())}",
+            consequence="It is not started.",
+            fix="`berth claims` shows who holds what there.",
+        )
     script = 'systemctl reset-failed "$1" 2>/dev/null; exec systemctl enable --now --quiet "$1"'
     await session.run(
         "sh", "-c", script, "sh", unit, doing=f"starting {unit}", as_root=True, timeout_s=90.0

@@ -5,7 +5,7 @@ Each may be run again after a kill at any point.
 
 from __future__ import annotations
 
-from components.renderers import berth_host, server_container, unit
+from components.renderers import server_container, unit
 from components.renderers.host_setup import INSTALL, RELOAD, installed
 from models.plan import SERVERS, Placement
 
@@ -29,56 +29,33 @@ def install(placement: Placement) -> str:
 
 
 def uninstall(placement: Placement) -> str:
-    """What `install` wrote gone."""
+    """All of it gone, and the unit stopped, should its model's resource not have done so."""
+    planned = server_container.planned(placement)
     files = sorted(server_container.renderer(placement).files(placement))
+    gone = " ".join([planned.environment_file, unit.server_path(placement), *files])
     return f"""\
-rm -f {" ".join([unit.server_path(placement), *files])}
+systemctl disable --quiet --now {planned.unit} 2>/dev/null || true
+systemctl reset-failed {planned.unit} 2>/dev/null || true
+rm -f {gone}
 reload=yes
 {RELOAD}"""
 
 
-def start(placement: Placement, *, has_fallback: bool = False) -> str:
-    """The unit's environment, then the unit enabled and running; reads what `preamble` sets.
-
-    The gate is asked first, so that its words are told and no server is stopped in vain.
+def prepare(placement: Placement, container: str, container_id: str, host_stack: str) -> str:
+    """Before it is started: the unit's environment written, and containers gone that a killed run
+    left behind.
 
     Args:
-        has_fallback: then it is started later, by its model's resource: the fallback may have the
-            GPUs, and has to leave them first.
+        container: its container's name.
+        container_id: and its id.
+        host_stack: `project/stack` that set the host up.
     """
     planned = server_container.planned(placement)
-    label = f"label=berth.instance={planned.name}"
-    ready = f"""\
-printf '%s' "$ENVIRONMENT" > {planned.environment_file}.new
+    text = unit.server_environment(placement, container, host_stack)
+    return f"""\
+printf '%s' '{text}' > {planned.environment_file}.new
 mv -f {planned.environment_file}.new {planned.environment_file}
-for c in $(docker ps -aq --no-trunc --filter {label}); do
-  [ "$c" = "$CONTAINER_ID" ] || docker rm -f "$c" >/dev/null
+for c in $(docker ps -aq --no-trunc --filter label=berth.instance={planned.name}); do
+  [ "$c" = '{container_id}' ] || docker rm -f "$c" >/dev/null
 done
 """
-    if has_fallback:
-        return ready
-    return f"""\
-{ready}systemctl enable --quiet {planned.unit}
-systemctl reset-failed {planned.unit} 2>/dev/null || true
-{berth_host.PATH} gate {planned.name}
-systemctl restart {planned.unit} || {{
-  journalctl --unit {planned.unit} --lines 8 --output cat --no-pager >&2  # why it may not start
-  exit 1
-}}
-"""
-
-
-def stop(placement: Placement) -> str:
-    """The unit stopped and disabled, its environment gone; its container stays as it is."""
-    planned = server_container.planned(placement)
-    return f"""\
-systemctl disable --quiet --now {planned.unit} 2>/dev/null || true
-systemctl reset-failed {planned.unit} 2>/dev/null || true
-rm -f {planned.environment_file}
-"""
-
-
-def preamble(placement: Placement, container: str, container_id: str, host_stack: str) -> str:
-    """Shell variables that `start` reads, once the container is known."""
-    text = unit.server_environment(placement, container, host_stack)
-    return f"CONTAINER_ID='{container_id}'\nENVIRONMENT='{text}'\n"

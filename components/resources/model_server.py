@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -63,8 +62,10 @@ class ModelServer(pulumi.ComponentResource):
         made = self._container(self._image(built, provider), provider, stack)
         installed = self._installed(access)
         self._vacated = vacated(placement, access, claims, self._child(made, installed))
-        started = self._started(made, installed, access, host_stack)
-        self.model = self._model(made, started, access)
+        script = pulumi.Output.all(made.name, made.id).apply(
+            lambda known: server_setup.prepare(placement, known[0], known[1], host_stack)
+        )
+        self.model = self._model(made, installed, script, access)
         self.register_outputs(
             {
                 "host": placement.instance.host_name,
@@ -159,33 +160,15 @@ class ModelServer(pulumi.ComponentResource):
             opts=self._child(delete_before_replace=True),
         )
 
-    def _started(
-        self, made: docker.Container, installed: Command, access: HostAccess, host_stack: str
-    ) -> Command:
-        """Replaced, the old one stopped first, when its container, unit or files are others."""
-        placement = self._placement
-        user = access.host.ssh.user
-        script = pulumi.Output.all(made.name, made.id).apply(
-            lambda known: (
-                server_setup.preamble(placement, known[0], known[1], host_stack)
-                + server_setup.start(placement, has_fallback=self._fallback is not None)
-            )
-        )
-        return Command(
-            self._planned.unit,
-            connection=access.connection(),
-            create=host_setup.from_stdin(user),
-            stdin=script,
-            delete=host_setup.as_argument(user, server_setup.stop(placement)),
-            triggers=[made.id, server_setup.install(placement)],
-            logging=Logging.NONE,
-            add_previous_output_in_env=False,
-            opts=self._child(installed, self._vacated, delete_before_replace=True),
-        )
-
-    def _model(self, made: docker.Container, started: Command, access: HostAccess) -> ServedModel:
+    def _model(
+        self,
+        made: docker.Container,
+        installed: Command,
+        script: pulumi.Output[str],
+        access: HostAccess,
+    ) -> ServedModel:
+        """Started, and stopped before its container, unit or files become others."""
         placement, catalog = self._placement, self._placement.catalog
-        text = server_setup.install(placement)
         return ServedModel(
             self._planned.name,
             ssh=access.ssh,
@@ -194,9 +177,8 @@ class ModelServer(pulumi.ComponentResource):
             engine=placement.engine,
             port=self._planned.port,
             model=server_container.renderer(placement).served_name(placement),
-            incarnation=pulumi.Output.concat(
-                made.id, "/", hashlib.sha256(text.encode()).hexdigest()[:12]
-            ),
+            incarnation=pulumi.Output.concat(made.id, "/", installed.id),
+            prepare=script,
             gpus=[gpu.uuid for gpu in placement.instance.gpus],
             claim_mib=placement.claims[0].mib,
             owner=placement.claims[0].owner,
@@ -208,7 +190,7 @@ class ModelServer(pulumi.ComponentResource):
             canary_timeout_s=CANARY_TIMEOUT_S,
             roles=placement.roles,
             fallback=self._fallback,
-            opts=self._child(started),
+            opts=self._child(installed, self._vacated),
         )
 
 

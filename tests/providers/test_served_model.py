@@ -34,10 +34,16 @@ def reached(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalSshd]:
     server.stop()
 
 
-@pytest.fixture
-def host(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> HostLedger:
+@pytest.fixture(autouse=True)
+def host(reached: LocalSshd, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> HostLedger:
+    """Its ledger; the gate lets every unit start but one that is called `shut`."""
     made = HostLedger(tmp_path)
-    monkeypatch.setattr(berth_host, "PROGRAM", str(made.program))
+    reached.executable(
+        "berth-host",
+        f'#!/bin/sh\n[ "$1" = gate ] || exec {made.program} "$@"\n'
+        '[ "$2" != shut ] || { echo "GPU 0 is claimed by berth/dev/desk" >&2; exit 1; }\n',
+    )
+    monkeypatch.setattr(berth_host, "PROGRAM", "berth-host")
     return made
 
 
@@ -51,6 +57,7 @@ def props(reached: LocalSshd, **changed: Any) -> dict[str, Any]:
         "port": 8210.0,
         "model": "architect",
         "incarnation": "c1/0",
+        "prepare": f"echo prepared >> {reached.place}/asked\n",
         "gpus": GPUS[:1],
         "claim_mib": 20309.0,
         "owner": HOLDER,
@@ -72,6 +79,31 @@ def test_with_a_fallback_it_fails_with_the_reason_and_the_run_goes_on(reached: L
     assert "shop-architect: architect does not load" in outs["reason"]
     assert "enable --now --quiet shop-architect.service" in (reached.place / "asked").read_text()
     assert not PROVIDER.diff("x", outs, props(reached)).changes
+
+
+def test_it_is_prepared_before_it_is_started_and_again_for_another_environment(
+    reached: LocalSshd,
+) -> None:
+    asked = reached.place / "asked"
+    asked.unlink(missing_ok=True)
+    outs = PROVIDER.create(props(reached)).outs or {}
+    assert asked.read_text().splitlines()[0] == "prepared"
+    other = props(reached, prepare=f"echo anew >> {asked}\n")
+    PROVIDER.update("x", outs | {"state": "READY"}, other)
+    assert asked.read_text().splitlines()[-1] == "anew"
+
+
+def test_one_that_cannot_be_prepared_is_not_started(reached: LocalSshd) -> None:
+    asked = reached.place / "asked"
+    asked.unlink(missing_ok=True)
+    with pytest.raises(Refusal, match="cannot be prepared: no space left"):
+        PROVIDER.create(props(reached, prepare="echo no space left >&2; exit 1\n"))
+    assert not asked.exists()
+
+
+def test_one_whose_gate_is_shut_says_who_is_there(reached: LocalSshd) -> None:
+    with pytest.raises(Refusal, match=r"shut\.service may not start: GPU 0 is claimed by"):
+        PROVIDER.create(props(reached, unit="shut.service"))
 
 
 def test_it_is_left_at_that_over_a_refresh_and_a_note(reached: LocalSshd) -> None:

@@ -10,14 +10,13 @@ from components.renderers import server_setup
 from tests.renderers.engines.served import placed
 
 VLLM, TRTLLM = placed("vllm"), placed("trtllm-serve")
-START = server_setup.preamble(VLLM, "c", "0123", "berth/dev") + server_setup.start(VLLM)
+PREPARE = server_setup.prepare(VLLM, "c", "0123", "berth/dev")
 
 
 @pytest.mark.parametrize(
     "script",
     [
-        START,
-        server_setup.stop(VLLM),
+        PREPARE,
         server_setup.install(TRTLLM),
         server_setup.uninstall(TRTLLM),
     ],
@@ -27,8 +26,13 @@ def test_every_script_is_one_that_sh_can_read(script: str) -> None:
     assert (done.returncode, done.stderr) == (0, "")
 
 
-def test_the_gate_is_asked_before_anything_is_started() -> None:
-    assert START.index("gate shop-architect\n") < START.index("systemctl restart shop-architect")
+def test_what_a_killed_run_left_goes_and_its_own_container_stays() -> (
+    None
+):
+    assert "CONTAINER=c\n" in PREPARE
+    assert "label=berth.instance=shop-architect" in PREPARE
+    assert """[ "$c" = '0123' ] || docker rm -f""" in PREPARE
+    assert "systemctl" not in PREPARE
 
 
 def test_systemd_reads_units_anew_only_where_the_unit_changed() -> None:
@@ -41,5 +45,8 @@ def test_systemd_reads_units_anew_only_where_the_unit_changed() -> None:
 def test_a_servers_own_files_come_and_go_with_it() -> None:
     path = "/etc/berth/servers/shop-architect.yaml"
     assert f"install_file {path} " in server_setup.install(TRTLLM)
-    removed = server_setup.uninstall(TRTLLM).splitlines()[0].split()
-    assert removed == ["rm", "-f", "/etc/systemd/system/shop-architect.service", path]
+    script = server_setup.uninstall(TRTLLM)
+    assert script.index("disable --quiet --now shop-architect.service") < script.index("rm -f")
+    (removed,) = [line.split() for line in script.splitlines() if line.startswith("rm -f")]
+    env = "/etc/berth/servers/shop-architect.env"
+    assert removed == ["rm", "-f", env, "/etc/systemd/system/shop-architect.service", path]

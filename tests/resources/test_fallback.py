@@ -88,12 +88,12 @@ def test_a_run_warns_of_each_role_that_is_not_on_its_own_model(
     ]
 
 
-def test_a_server_with_a_fallback_is_started_by_its_model_once_the_gpus_are_free(
+def test_a_server_is_started_by_its_model_alone_once_the_gpus_are_free(
     tmp_path: Path,
 ) -> None:
     recorder, _ = test_stack.declared(planned(tmp_path, "vllm"), tmp_path)
     assert recorder.of_type(SERVED)["shop-architect"]["fallback"]["name"] == SECOND
-    started = recorder.of_type("command:remote:Command")["shop-architect.service"]["stdin"]
-    assert "shop-architect.env" in started
-    assert "systemctl restart" not in started
-    assert "enable" not in started
+    served = recorder.of_type(SERVED)["shop-architect"]
+    assert "shop-architect.env" in served["prepare"]
+    for script in recorder.of_type("command:remote:Command").values():
+        assert "restart shop-architect" not in str(script.get("stdin"))
