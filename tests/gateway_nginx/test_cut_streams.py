@@ -13,7 +13,7 @@ from pathlib import Path
 import httpx
 import pytest
 
-from tests.gateway.running import weights, write
+from tests.gateway.running import DEMO, weights, write
 from tests.gateway.test_process import started as adapter_started
 from tests.gateway_nginx.conftest import DESK, client
 from tests.gateway_nginx.declared import demo, endpoint, gateway, role
@@ -90,11 +90,11 @@ def in_front_of(triton: Triton, place: Path) -> Iterator[Chain]:
     port = free_port()
     about = {"engine": "triton-vllm", "base_url": triton.server.url, "model": ROLE}
     about |= {"weights": str(weights(place / "w")), "metrics_url": f"{triton.server.url}/metrics"}
-    write(place / "adapter.json", {ROLE: about}, listen=f"127.0.0.1:{port}")
+    write(place / "adapter", {ROLE: about}, listen=f"127.0.0.1:{port}")
     at = f"127.0.0.1:{port}"
-    with adapter_started(place / "adapter.json") as process:
+    with adapter_started(place / "adapter") as process:
         until(lambda: connects(at), "the adapter answers", 20)
-        served = role(at, openai=endpoint(at, model=ROLE), framing=None, kserve=None)
+        served = role(at, openai=endpoint(at, model=f"{DEMO}/{ROLE}"), framing=None, kserve=None)
         running = RunningGateway(
             gateway(connections_per_key=10_000), demo("desk", DESK, {ROLE: served})
         )
