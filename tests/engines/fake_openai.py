@@ -41,10 +41,19 @@ class FakeOpenAi:
     hang_after: int | None = None
     """Events after which nothing more comes, and every other request fails."""
     slow_s: float = 0.0
-    """Seconds a token."""
+    """Seconds a token, and a whole answer."""
     stall: bool = False
     """A whole answer never comes."""
     running: int = 0
+    answering: int = 0
+    most_answering: int = 0
+    """Whole answers that were made at the same time."""
+
+    async def _slowly(self) -> None:
+        self.answering += 1
+        self.most_answering = max(self.most_answering, self.answering)
+        await asyncio.sleep(self.slow_s)
+        self.answering -= 1
 
     async def _stalled(self, request: Request) -> None:
         """Wait, as an engine generates, until the client goes."""
@@ -100,6 +109,7 @@ class FakeOpenAi:
             return StreamingResponse(events, media_type="text/event-stream")
         if self.stall:
             await self._stalled(request)
+        await self._slowly()
         text = "".join(self.tokens)
         choice: dict[str, Any] = {"index": 0, "finish_reason": self.finish}
         choice |= {"message": {"role": "assistant", "content": text}} if chat else {"text": text}

@@ -37,10 +37,19 @@ class FakeTriton:
     hang_after: int | None = None
     """Events after which nothing more comes, and every other request fails."""
     slow_s: float = 0.0
-    """Seconds a token."""
+    """Seconds a token, and a whole answer."""
     stall: bool = False
     """A whole answer never comes."""
     running: int = 0
+    answering: int = 0
+    most_answering: int = 0
+    """Whole answers that were made at the same time."""
+
+    async def _slowly(self) -> None:
+        self.answering += 1
+        self.most_answering = max(self.most_answering, self.answering)
+        await asyncio.sleep(self.slow_s)
+        self.answering -= 1
 
     async def _stalled(self, request: Request) -> None:
         """Wait, as an engine generates, until the client goes."""
@@ -79,6 +88,7 @@ class FakeTriton:
             return JSONResponse({"error": reason})
         if self.stall:
             await self._stalled(request)
+        await self._slowly()
         text = "".join(self.tokens)
         excluded = body.get("exclude_input_in_output") or body.get(
             "sampling_param_exclude_input_from_output"

@@ -105,7 +105,7 @@ def test_too_long_a_chat_is_the_clients_fault(triton: Triton, tmp_path: Path) ->
             for stream in (True, False):
                 with pytest.raises(openai.BadRequestError) as caught:
                     await to.chat.completions.create(
-                        model="triton-vllm", messages=long, stream=stream
+                        model="shop/triton-vllm", messages=long, stream=stream
                     )
                 assert caught.value.code == "context_length_exceeded"
 

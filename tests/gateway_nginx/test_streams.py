@@ -222,6 +222,17 @@ def test_an_engine_that_falls_silent_is_told_to_the_client(
     until(lambda: engine.generating == 0, "the engine was let go")
 
 
+def test_an_engine_that_was_slow_before_it_fell_silent_is_told_as_silent(
+    started: Started, engines: Callable[..., Engine]
+) -> None:
+    # The second event comes too soon after the first for nginx to set its timer anew.
+    engine = engines(pause_s=0.2)
+    quick = started(gateway(silence_s=1), demo("desk", DESK, {"architect": role(engine.address)}))
+    with client(quick, DESK) as open_client:
+        silent = open_client.post("/v1/completions", json=body("hang 2"))
+    assert '"code":"engine_silent"' in silent.text
+
+
 def test_a_client_that_goes_takes_its_generation_with_it(
     shared: RunningGateway, desk: httpx.Client, engine: Engine
 ) -> None:

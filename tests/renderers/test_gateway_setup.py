@@ -48,3 +48,11 @@ def test_the_unit_restarts_within_limits_reloads_after_a_check_and_may_do_little
         "CapabilityBoundingSet=CAP_NET_BIND_SERVICE CAP_SETUID CAP_SETGID CAP_CHOWN CAP_KILL",
     ):
         assert line in text.splitlines(), line
+
+
+def test_the_journal_drops_no_line_of_a_busy_gateways_access_log() -> None:
+    lines = gateway_unit.text(Restart(delay_s=7, burst=3, within_s=60)).splitlines()
+    found = dict(line.split("=", 1) for line in lines if line.startswith("LogRateLimit"))
+    # A 0 is no "without limit" in a unit: it leaves journald's own, 10,000 lines in 30 s.
+    assert found["LogRateLimitIntervalSec"] == "1s"
+    assert int(found["LogRateLimitBurst"]) >= 50_000

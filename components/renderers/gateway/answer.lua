@@ -172,6 +172,9 @@ end
 local DIED = "the engine ended before its answer did"
 local SILENT = "the engine fell silent in the middle of its answer"
 local SLOW = "the answer took longer than this gateway waits for one"
+-- Seconds by which nginx's timer may end before the silence has lasted its time: it is not set anew
+-- for what comes within 300 ms (NGX_TIMER_LAZY_DELAY in ngx_event_timer.h).
+local EARLY_S = 0.35
 
 local function stream(state, chunk, last)
   if state.over then
@@ -184,7 +187,7 @@ local function stream(state, chunk, last)
   local out = lines_of(state, chunk)
   if last and state.rest ~= "" then out = out .. line_of(state, state.rest) end
   local now = ngx.now()
-  if cut and not state.done and now - state.last_at >= routes.limits.silence_s * 0.95 then
+  if cut and not state.done and now - state.last_at >= routes.limits.silence_s - EARLY_S then
     return out .. failure(state, SILENT, "engine_silent"), true
   end
   if cut or last and not state.done and state.shape ~= "kserve" then
