@@ -11,11 +11,14 @@ import pytest
 import yaml
 
 from config.builds import load_builds
+from config.project import load_plan
 from models.build import Build
 from models.catalog import CatalogModel
 from models.demo import Role
+from models.gateway import Gateway
 from models.stack import StackConfig
 from models.validation import parse
+from ops.__main__ import app
 from ops.reference import reference
 
 ROOT = Path(__file__).parents[1]
@@ -39,10 +42,43 @@ def test_make_targets_that_are_named_exist(page: Path) -> None:
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
 def test_berth_commands_that_are_named_exist(page: Path) -> None:
-    named = set(re.findall(r"\.venv/bin/berth ([a-z]+)", page.read_text()))
-    for command in named:
-        asked = [sys.executable, "-m", "ops", command, "--help"]
-        assert subprocess.run(asked, cwd=ROOT, capture_output=True, check=False).returncode == 0
+    named = set(re.findall(r"(?:\.venv/bin/|`)berth ([a-z]+)", page.read_text()))
+    known = {each.callback.__name__ for each in app.registered_commands if each.callback}
+    assert named <= known
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_words_of_the_hosts_program_that_are_named_exist(page: Path) -> None:
+    named = set(re.findall(r"`(?:sudo )?berth-host ([a-z]+)", page.read_text()))
+    asked = [sys.executable, "-m", "host", "--help"]
+    said = subprocess.run(asked, cwd=ROOT, capture_output=True, text=True, check=True)
+    assert named <= set(re.findall(r"[a-z]+", said.stdout))
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_what_the_pages_declare_can_be_declared(page: Path) -> None:
+    for text in re.findall(r"```yaml\n(.*?)```", page.read_text(), re.DOTALL):
+        said = yaml.safe_load(text)
+        at = f"{page.name}: "
+        if "config" in said:
+            # An excerpt need not say what is served, nor where.
+            whole = yaml.safe_load((ROOT / "Pulumi.frontdesk.yaml").read_text())["config"]
+            sections = whole | said["config"]
+            plain = {key.removeprefix("berth:"): value for key, value in sections.items()}
+            parse(StackConfig, plain, at)
+        elif "gateway" in said:
+            parse(Gateway, said["gateway"], at)
+        elif "roles" in said:
+            for role in said["roles"].values():
+                parse(Role, role, at)
+        else:
+            parse(CatalogModel, said, at)
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_python_in_the_pages_is_python(page: Path) -> None:
+    for text in re.findall(r"```python\n(.*?)```", page.read_text(), re.DOTALL):
+        compile(text, str(page), "exec")
 
 
 def test_the_reference_is_what_the_declarations_say() -> None:
@@ -50,10 +86,18 @@ def test_the_reference_is_what_the_declarations_say() -> None:
     assert written == reference(), "write it again: .venv/bin/berth reference > docs/reference.md"
 
 
-def test_the_first_change_of_the_readme_can_be_made() -> None:
+def test_the_first_change_of_the_readme_gives_the_role_a_server_of_its_own() -> None:
     diff = re.search(r"```diff\n-(.*)\n\+(.*)\n```", (ROOT / "README.md").read_text())
     assert diff is not None
-    assert diff[1] in (ROOT / "catalog/gemma-4-e2b-it.yaml").read_text().splitlines()
+    stack = (ROOT / "Pulumi.dev.yaml").read_text()
+    assert diff[1] in stack.splitlines()
+    sections = yaml.safe_load(stack.replace(diff[1], diff[2]))["config"]
+    plain = {key.removeprefix("berth:"): value for key, value in sections.items()}
+    role = load_plan(ROOT, "dev", plain).roles["auditor"]
+    assert (role.engine, role.served_by, role.endpoint) == (
+        "vllm", "reference-auditor", "http://127.0.0.1:8202/v1",
+    )  # fmt: skip
+    assert all(word in (ROOT / "README.md").read_text() for word in (role.served_by, role.endpoint))
 
 
 def test_the_examples_in_the_demos_page_are_valid() -> None:
