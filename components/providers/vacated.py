@@ -28,7 +28,13 @@ class VacatedProvider(BerthProvider):
     """Unloads the demo's own models that a new load cannot stand beside."""
 
     def diff(self, _id: str, _olds: dict[str, Any], _news: dict[str, Any]) -> DiffResult:
-        """A definite answer. Nothing to unload is no change, whatever there was before."""
+        """A definite answer. Nothing to unload is no change, whatever there was before.
+
+        A preview cannot know what will be in the way once the claims change, and says nothing of
+        it: a load that takes another's place is shown, and so is the one that goes.
+        """
+        if isinstance(_news.get("of"), pulumi.output.Unknown):
+            return DiffResult(changes=False)
         replaces = [key for key in ("host",) if not same(_olds.get(key), _news.get(key))]
         changed = bool(_news.get("of")) and not same(_olds.get("of"), _news.get("of"))
         return DiffResult(changes=bool(replaces) or changed, replaces=replaces)

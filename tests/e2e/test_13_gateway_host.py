@@ -192,10 +192,14 @@ def test_it_stays_while_a_demo_has_routes_and_then_nothing_of_it_is_left(
         host.sh(f"echo '{{}}' > /etc/berth/{name}/routes.d/desk.json")
     status, said = workspace.berth("down", STACK)
     assert status != 0
-    for name in ("gateway", "adapter"):
-        assert f"/etc/berth/{name}/routes.d still holds: desk.json" in said
+    assert "/etc/berth/gateway/routes.d still holds: desk.json" in said
     assert [host.sh(f"systemctl is-active {unit}") for unit in UNITS] == ["active", "active"]
-    host.sh("rm /etc/berth/*/routes.d/desk.json")
+    host.sh("rm /etc/berth/gateway/routes.d/desk.json")
+    status, said = workspace.berth("down", STACK)
+    assert status != 0
+    assert "/etc/berth/adapter/routes.d still holds: desk.json" in said
+    assert host.sh(f"systemctl is-active {UNITS[1]}") == "active"
+    host.sh("rm /etc/berth/adapter/routes.d/desk.json")
     workspace.down(STACK)
     assert host.sh("ls /etc/systemd/system | grep berth || true") == ""
     assert host.sh("getent passwd berth-gateway berth-adapter || true") == ""
