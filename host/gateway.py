@@ -9,7 +9,7 @@ import json
 import os
 import socket
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -131,6 +131,40 @@ class Gateway:
                 file.unlink(missing_ok=True)
             if self._socket.exists():
                 self.serve()
+
+    def leads_to(self, demo: str, role: str, *, closed: bool = False) -> set[str]:
+        """Ids of the replicas that a role has in the gateway that runs.
+
+        Args:
+            closed: only of those that get no more requests on purpose.
+        """
+        known = self.status().get("demos", {}).get(demo, {}).get(role, {})
+        return {
+            each["id"] for each in known.get("replicas", ()) if each.get("closed") or not closed
+        }
+
+    def left(self, replicas: Iterable[str], within_s: float) -> int:
+        """Wait until nothing is under way at replicas that get no more requests.
+
+        Args:
+            replicas: their ids; one that a role still leads to is not waited for.
+            within_s: bound on the wait, in seconds.
+
+        Returns:
+            Requests that were under way when the time was over.
+        """
+        give_up = time.monotonic() + within_s
+        wanted = set(replicas)
+        while wanted:
+            said = self.status()
+            roles = (role for demo in said.get("demos", {}).values() for role in demo.values())
+            used = {each["id"] for role in roles for each in role["replicas"] if not each["closed"]}
+            under_way: dict[str, int] = said.get("under_way", {})
+            left = sum(int(under_way.get(each, 0)) for each in wanted - used)
+            if not left or time.monotonic() >= give_up:
+                return left
+            time.sleep(POLL_S)
+        return 0
 
     def drained(self, demo: str, roles: Sequence[str], within_s: float) -> int:
         """Wait until no request of these roles is under way; how many are when the time is over."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import copy
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -46,10 +46,14 @@ class Demo:
         found: dict[str, Any] = self.routes["roles"]
         return found
 
-    def drop_adapted(self, role: str) -> None:
-        """The role's routes in the adapter gone: its own, and those of its further replicas."""
-        for name in [each for each in self.adapted if each.partition(".")[0] == role]:
-            del self.adapted[name]
+    def adapted_of(self, role: str) -> set[str]:
+        """Names of a role's routes in the adapter: its own, and those of its further replicas."""
+        return {each for each in self.adapted if each.partition(".")[0] == role}
+
+    def drop_adapted(self, names: Iterable[str]) -> None:
+        """Routes in the adapter gone, those that are there."""
+        for name in names:
+            self.adapted.pop(name, None)
 
 
 def declare(gateway: Gateway, asked: Mapping[str, Any]) -> dict[str, Any]:
@@ -79,15 +83,21 @@ def declare(gateway: Gateway, asked: Mapping[str, Any]) -> dict[str, Any]:
 def put(gateway: Gateway, asked: Mapping[str, Any]) -> dict[str, Any]:
     """Open a role's route: clients reach its model when this returns.
 
+    What it led to before may end then: answers under way there are waited for.
+
     Args:
         gateway: this host's.
         asked: {"demo", "role", "route": as in the gateway's file, "adapter": {name: its route as in
             the adapter's file}, "key_files": {name of a key there: file on this host that has it}}.
 
+    Returns:
+        {"left": requests still under way at what it led to before, when the time was over}.
+
     Raises:
         Refusal: as `declare`, or the demo is not known here.
     """
     name, role = _name(asked), str(asked["role"])
+    before = gateway.leads_to(name, role)
     with _changed(gateway, name) as demo:
         if not demo.routes["keys"]:
             raise Refusal(
@@ -96,11 +106,17 @@ def put(gateway: Gateway, asked: Mapping[str, Any]) -> dict[str, Any]:
                 fix="`pulumi up --refresh` the demo's stack.",
             )
         demo.roles[role] = copy.deepcopy(asked["route"])
-        demo.drop_adapted(role)
+        dropped = demo.adapted_of(role) - set(asked["adapter"])
         demo.adapted |= copy.deepcopy(asked["adapter"])
         for key, file in asked.get("key_files", {}).items():
             demo.keys[key] = _key(Path(file))
-    return {}
+        drain_s = _drain_s(demo, asked)
+    left = gateway.left(before, drain_s)
+    if dropped:
+        # The adapter's last: until now nginx may have sent what was on its way to them.
+        with _changed(gateway, name) as demo:
+            demo.drop_adapted(dropped)
+    return {"left": left}
 
 
 def close(gateway: Gateway, asked: Mapping[str, Any]) -> dict[str, Any]:
@@ -126,7 +142,9 @@ def close(gateway: Gateway, asked: Mapping[str, Any]) -> dict[str, Any]:
                 if _leads_to(route, asked["load"]):
                     _close(route, asked["load"], reason)
                     closed.append(role)
-    left = gateway.drained(name, closed, _drain_s(before, asked))
+    # Other replicas of a role go on, so it is not the role that falls quiet.
+    replicas = {each for role in closed for each in gateway.leads_to(name, role, closed=True)}
+    left = gateway.left(replicas, _drain_s(before, asked))
     return {"closed": sorted(closed), "left": left}
 
 
@@ -156,7 +174,7 @@ def remove(gateway: Gateway, asked: Mapping[str, Any]) -> dict[str, Any]:
     left = gateway.drained(name, [role], _drain_s(before, asked))
     with _changed(gateway, name) as demo:
         demo.roles.pop(role, None)
-        demo.drop_adapted(role)
+        demo.drop_adapted(demo.adapted_of(role))
     return {"left": left}
 
 

@@ -208,10 +208,10 @@ def _roles(plan: Plan, live: Mapping[str, LiveHost]) -> Table:
     for role, first in plan.roles.items():
         fallback = plan.fallback_of(first)
         instead = fallback and _state(first, live) != READY and _state(fallback, live) == READY
-        placement = fallback if fallback and instead else first
-        instance = placement.instance
-        served = (placement.served_by, instance.host_name, placement.endpoint)
-        table.add_row(role, placement.model, *served)
+        serving = (fallback,) if fallback and instead else plan.replicas_of(role)
+        for each in serving:
+            served = (each.served_by, each.instance.host_name, each.endpoint)
+            table.add_row(role, each.model, *served)
     return table
 
 

@@ -97,3 +97,12 @@ def plan_of(sections: dict[str, Any], **catalog: dict[str, Any]) -> Plan:
     }
     config = parse(StackConfig, sections, "berth:")
     return make_plan("test", config, entries, known_models=sorted(entries))
+
+
+def with_replicas(sections: dict[str, Any]) -> dict[str, Any]:
+    """Sentry alone, on two instances of alpha: triton@1, which is its own, and triton@0."""
+    ports = {"http_port": 8001, "metrics_port": 8101}
+    added = {"triton@1": sections["instances"]["triton@0"] | {"gpus": [G1]} | ports}
+    sentry = {"model": "small", "instance": "triton@1", "replicas": ["triton@0"]}
+    demo = {"name": "shop", "roles": {"sentry": sentry}}
+    return sections | {"instances": sections["instances"] | added, "demo": demo}

@@ -101,7 +101,7 @@ def test_the_first_change_of_the_readme_gives_the_role_a_server_of_its_own() -> 
 
 
 def test_the_examples_in_the_demos_page_are_valid() -> None:
-    demo, model, roles = re.findall(
+    demo, model, replicas, roles = re.findall(
         r"```yaml\n(.*?)```", (ROOT / "docs/demos.md").read_text(), re.DOTALL
     )
     sections = yaml.safe_load(demo)["config"]
@@ -113,6 +113,8 @@ def test_the_examples_in_the_demos_page_are_valid() -> None:
     for role in yaml.safe_load(roles)["roles"].values():
         parse(Role, role, "berth:demo.roles")
         assert (ROOT / "catalog" / f"{role['fallback']['model']}.yaml").is_file()
+    for role in yaml.safe_load(replicas)["roles"].values():
+        assert parse(Role, role, "berth:demo.roles").replicas
 
 
 def test_the_example_in_the_images_page_is_valid_and_can_be_built() -> None:

@@ -141,10 +141,19 @@ def _role_outputs(
 ) -> dict[str, object]:
     return {
         role: _served(placement, states)
-        | {"demo": plan.demo}
+        | {"demo": plan.demo, "replicas": _replicas(plan, role, states)}
         | (_answering(plan, placement, demo.serving[role]) | _reached(role, demo) if demo else {})
         for role, placement in plan.roles.items()
     }
+
+
+def _replicas(
+    plan: Plan, role: str, states: Mapping[str, pulumi.Output[str]]
+) -> list[dict[str, object]]:
+    """Every load that serves a role, its own first."""
+    told = ("gpus", "instance", "unit", "endpoint", "state")
+    loads = (_served(each, states) for each in plan.replicas_of(role))
+    return [{key: load[key] for key in told} for load in loads]
 
 
 def _answering(

@@ -9,8 +9,10 @@ import json
 from collections.abc import Iterator
 from typing import Any
 
+import httpx
 import pytest
 
+from tests.e2e.clients import Reached
 from tests.e2e.host import TestHost
 from tests.e2e.workspace import Workspace, reference
 
@@ -57,6 +59,24 @@ def role_of(workspace: Workspace) -> dict[str, Any]:
     return found
 
 
+def chat(http: httpx.Client, model: str = "architect", *, stream: bool = False) -> httpx.Response:
+    """A client's question."""
+    said = [{"role": "user", "content": "Who are you?"}]
+    body = {"model": model, "messages": said, "max_tokens": 12, "stream": stream}
+    return http.post("/v1/chat/completions", json=body)
+
+
+def answered_by_its_own(workspace: Workspace) -> None:
+    """The role's own model answers its clients, who see nothing of a fallback."""
+    with Reached.of(workspace, STACK).http() as http:
+        said = chat(http)
+        assert said.status_code == 200, said.text
+        assert "x-berth-fallback" not in said.headers
+        assert said.json()["model"] == "architect"
+        about = http.get("/v1/models").json()["data"][0]["berth"]
+    assert (about["model"], about["fallback"], about["serving"]) == (NEW, None, True)
+
+
 def holders(host: TestHost) -> list[str]:
     """Entries that the server holds."""
     key = host.sh("cat /etc/berth/instances/wide-01.key")
@@ -96,6 +116,27 @@ def test_everyone_who_looks_can_see_it(workspace: Workspace) -> None:
 
 
 @pytest.mark.usefixtures("ailing")
+def test_a_client_is_answered_under_the_roles_name_and_told_by_what(workspace: Workspace) -> None:
+    with Reached.of(workspace, STACK).http() as http:
+        said = chat(http)
+        assert said.status_code == 200, said.text
+        assert said.headers["x-berth-fallback"] == FALLBACK
+        assert said.json()["model"] == "architect"
+        assert said.json()["choices"][0]["message"]["content"].startswith(f"{FALLBACK} here")
+        streamed = chat(http, stream=True)
+        assert streamed.headers["x-berth-fallback"] == FALLBACK
+        chunks = [line[6:] for line in streamed.text.splitlines() if line.startswith("data: {")]
+        assert {json.loads(chunk)["model"] for chunk in chunks} == {"architect"}
+        assert streamed.text.rstrip().endswith("data: [DONE]")
+        # Either model's name means the role: who asks for the new one gets what serves.
+        assert chat(http, NEW).headers["x-berth-fallback"] == FALLBACK
+        listed = http.get("/v1/models").json()["data"]
+    assert [each["id"] for each in listed] == ["architect"]
+    about = listed[0]["berth"]
+    assert (about["model"], about["fallback"], about["serving"]) == (NEW, FALLBACK, True)
+
+
+@pytest.mark.usefixtures("ailing")
 def test_nothing_interrupts_the_fallback_while_nothing_has_changed(
     workspace: Workspace, host: TestHost
 ) -> None:
@@ -122,6 +163,8 @@ def test_under_an_engine_of_its_own_it_falls_back_to_triton_alike(
     assert host.sh(f"systemctl is-active {UNIT} || true") in ("inactive", "failed")
     assert holders(host) == [f"reference.{FALLBACK}"]
     assert role_of(workspace)["engine"] == "vllm"
+    with Reached.of(workspace, STACK).http() as http:
+        assert chat(http).headers["x-berth-fallback"] == FALLBACK
 
 
 @pytest.mark.usefixtures("ailing")
@@ -132,9 +175,11 @@ def test_one_changed_line_brings_it_back(workspace: Workspace, host: TestHost) -
     role = role_of(workspace)
     assert (role["serving"], role["reason"], role["state"]) == (NEW, "", "READY")
     assert holders(host) == []
+    answered_by_its_own(workspace)
     workspace.write_stack(STACK, sections(host))
     workspace.up(STACK)
     assert holders(host) == [f"reference.{NEW}"]
+    answered_by_its_own(workspace)
 
 
 @pytest.mark.usefixtures("ailing")
@@ -147,3 +192,18 @@ def test_without_a_fallback_up_fails_with_the_reason(workspace: Workspace, host:
     assert "EngineCore encountered an issue" in said
     assert "Nothing serves architect now, and no `fallback` is declared." in said
     assert host.gpu_mib() == [0, 0, 0, 0]
+    with Reached.of(workspace, STACK).http() as http:
+        said = chat(http)
+        assert (said.status_code, said.headers["retry-after"]) == (503, "10")
+        assert said.json()["error"]["code"] == "role_not_loaded"
+        assert "EngineCore encountered an issue" in said.json()["error"]["message"]
+        about = http.get("/v1/models").json()["data"][0]["berth"]
+    assert (about["serving"], about["fallback"]) == (False, None)
+    assert "EngineCore encountered an issue" in about["reason"]
+
+
+@pytest.mark.usefixtures("ailing")
+def test_once_it_is_mended_its_clients_are_answered(workspace: Workspace) -> None:
+    workspace.restore_model(NEW)
+    workspace.up(STACK)
+    answered_by_its_own(workspace)

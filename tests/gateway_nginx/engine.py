@@ -39,6 +39,8 @@ class Engine:
     port: int = field(default_factory=free_port)
     name: str = OWN_NAME
     healthy: bool = True
+    refusing: bool = False
+    """Whether it answers 503 to all that is asked of it, as while it ends."""
     seen: list[Seen] = field(default_factory=list)
     generating: int = 0
     most_at_once: int = 0
@@ -84,6 +86,8 @@ class Engine:
             asked: dict[str, Any] = json.loads(body)
         except ValueError:
             asked = {}
+        if self.refusing:
+            return JSONResponse({"error": "unavailable"}, 503)
         prompt = str(asked.get("prompt", ""))
         if prompt == "wait":
             await self._held(request)

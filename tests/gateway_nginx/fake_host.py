@@ -6,6 +6,7 @@ import os
 import re
 import ssl
 import subprocess
+from collections.abc import Iterator
 from dataclasses import asdict
 from pathlib import Path
 
@@ -115,14 +116,15 @@ class FakeHost:
                 headers={"Authorization": f"Bearer {key}"},
             )
 
-    def post(self, key: str, body: dict[str, object]) -> httpx.Response:
-        """A completion."""
+    def post(self, key: str, body: dict[str, object] | Iterator[bytes]) -> httpx.Response:
+        """A completion; the body may come in pieces."""
         certificate = f"{self.root}/etc/gateway/tls/cert.pem"
         with httpx.Client(verify=_trusting(certificate), timeout=20) as client:
             return client.post(
                 f"https://localhost:{self.port}/v1/completions",
                 headers={"Authorization": f"Bearer {key}"},
-                json=body,
+                json=body if isinstance(body, dict) else None,
+                content=None if isinstance(body, dict) else body,
             )
 
     def systemctl(self) -> list[str]:

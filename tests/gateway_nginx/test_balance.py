@@ -94,6 +94,26 @@ def test_a_replica_that_dies_costs_no_new_request(started: Started, engines: Eng
     until(lambda: not trouble(running, one), "it is well again", 5)
 
 
+def test_a_replica_that_refuses_is_not_asked_again_while_another_is_well(
+    started: Started, engines: Engines
+) -> None:
+    one, two = engines(), engines()
+    running = both(started, one, two)
+    one.refusing, one.healthy = True, False
+    with client(running, DESK) as own:
+        statuses = [own.post("/v1/completions", json=BODY).status_code for _ in range(30)]
+        assert statuses.count(200) >= 29
+        assert len(one.seen) <= 1
+        one.refusing, one.healthy = False, True
+        until(lambda: not trouble(running, one), "the check has passed", 5)
+        two.refusing = two.healthy = False
+        until(lambda: trouble(running, two), "the check has failed", 5)
+        one.refusing = True
+        # Nobody else could answer, so it goes on being asked.
+        assert [own.post("/v1/completions", json=BODY).status_code for _ in range(3)] == [503] * 3
+        assert len(one.seen) >= 3
+
+
 def test_a_replica_that_has_just_come_up_is_used_within_two_seconds(
     started: Started, engines: Engines
 ) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
@@ -135,6 +135,93 @@ def test_of_two_replicas_one_that_is_closed_leaves_the_other(
     for _ in range(6):
         assert asked(served).status_code == 200
     assert (len(one.seen), len(two.seen)) == (0, 6)
+
+
+def test_a_replica_that_is_dropped_gets_nothing_more_and_ends_what_it_has(
+    served: FakeHost, engines: Engines
+) -> None:
+    one, two = engines(), engines()
+    both = (replica(one), replica(two, "another load"))
+    adapter = served.root / "etc/adapter"
+    for folder in ("routes.d", "secrets.d"):
+        (adapter / folder).mkdir(parents=True)
+    adapted = {"architect": {"engine": "triton-vllm"}, "architect.1": {"engine": "triton-vllm"}}
+    open_role(served, "architect", route(*both), adapter=adapted)
+    one.release.clear()
+    two.release.clear()
+    answers: list[httpx.Response] = []
+    clients = [
+        threading.Thread(target=lambda: answers.append(asked(served, prompt="wait")))
+        for _ in range(4)
+    ]
+    for client in clients:
+        client.start()
+    until(lambda: one.generating == two.generating == 2, "both are busy")
+    said: list[dict[str, Any]] = []
+    only = {"demo": "desk", "role": "architect", "route": asdict(route(both[0])),
+            "adapter": {"architect": adapted["architect"]}}  # fmt: skip
+    dropping = threading.Thread(target=lambda: said.append(put(served.gateway, only)))
+    dropping.start()
+    until(lambda: len(_replicas(served)) == 1, "new requests have one replica")
+    assert asked(served).status_code == 200
+    assert (len(one.seen), len(two.seen), said) == (3, 2, [])
+    assert json.loads((adapter / "routes.d/desk.json").read_text())["routes"] == adapted
+    two.release.set()
+    dropping.join(20)
+    assert said == [{"left": 0}]
+    assert json.loads((adapter / "routes.d/desk.json").read_text())["routes"] == only["adapter"]
+    assert one.generating == 2
+    one.release.set()
+    for client in clients:
+        client.join(20)
+    assert [answer.status_code for answer in answers] == [200] * 4
+
+
+def test_a_closed_replica_is_waited_for_and_the_others_are_not(
+    served: FakeHost, engines: Engines
+) -> None:
+    one, two = engines(), engines()
+    open_role(served, "architect", route(replica(one), replica(two, "another load")))
+    close(served.gateway, closing())
+    two.release.clear()
+    client = threading.Thread(target=lambda: asked(served, prompt="wait"))
+    client.start()
+    until(lambda: two.generating == 1, "it is under way")
+    assert close(served.gateway, closing(drain_s=20)) == {"closed": ["architect"], "left": 0}
+    assert two.generating == 1
+    two.release.set()
+    client.join(20)
+
+
+def test_a_body_that_comes_in_while_its_role_moves_goes_where_the_role_is_then(
+    served: FakeHost, engines: Engines
+) -> None:
+    one, two = engines(), engines()
+    open_role(served, "architect", route(replica(one)))
+    body = b'{"model": "architect", "prompt": "tell 2"}'
+    begun, moved = threading.Event(), threading.Event()
+
+    def slowly() -> Iterator[bytes]:
+        yield body[:9]
+        begun.set()
+        assert moved.wait(20)
+        yield body[9:]
+
+    answers: list[httpx.Response] = []
+    client = threading.Thread(target=lambda: answers.append(served.post(DESK, slowly())))
+    client.start()
+    assert begun.wait(20)
+    until(lambda: served.gateway.status()["requests"]["desk/default"] == 1, "it is let in")
+    open_role(served, "architect", route(replica(two, "another load")))
+    moved.set()
+    client.join(20)
+    assert answers[0].status_code == 200
+    assert (len(one.seen), len(two.seen)) == (0, 1)
+
+
+def _replicas(host: FakeHost) -> list[dict[str, Any]]:
+    found: list[dict[str, Any]] = host.gateway.status()["demos"]["desk"]["architect"]["replicas"]
+    return found
 
 
 def test_a_replicas_own_model_name_is_what_it_is_asked_for(

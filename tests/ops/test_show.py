@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import io
 
 import pytest
@@ -9,7 +10,7 @@ from rich.console import Console
 
 from ops.live import LiveHost
 from ops.show import show
-from tests.declarations import changed, plan_of
+from tests.declarations import SECTIONS, changed, plan_of, with_replicas
 from tests.models.test_inventory import inventory
 
 UNITS = {"berth-gateway.service": "active", "berth-adapter.service": "active"}
@@ -47,3 +48,15 @@ def test_one_that_runs_and_leaves_a_demo_out_is_told_with_the_demo() -> None:
     good, (_, adapter) = shown(UNITS, WELL | said)
     assert not good
     assert "desk stays as it was: [x]" in adapter
+
+
+def test_each_replica_of_a_role_is_a_line() -> None:
+    plan = plan_of(with_replicas(copy.deepcopy(SECTIONS)))
+    printed = io.StringIO()
+    live = {name: LiveHost(None, {}) for name in plan.hosts}
+    show(Console(file=printed, width=250), plan, live)
+    said = printed.getvalue()
+    roles = said[said.index("Roles") :]
+    assert [port for port in ("8000", "8001") if f":{port}/v2/models/shop.small" in roles] == [
+        "8000", "8001",
+    ]  # fmt: skip

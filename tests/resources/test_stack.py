@@ -15,7 +15,7 @@ from models.plan import Plan
 from models.planning import make_plan
 from models.stack import StackConfig
 from models.validation import parse
-from tests.declarations import G0, G1, SECTIONS, changed, plan_of
+from tests.declarations import G0, G1, SECTIONS, changed, plan_of, with_replicas
 from tests.resources.recording import Recorder
 
 CONTAINER = "docker:index/container:Container"
@@ -175,10 +175,30 @@ def test_outputs_say_where_each_role_is_served(both: tuple[Recorder, dict[str, A
         "reason": "",
         "url": "",
         "route": "",
+        "replicas": [
+            {
+                "gpus": [G0, G1],
+                "instance": "triton@wide-01",
+                "unit": "triton@wide-01.service",
+                "endpoint": "http://127.0.0.1:8010/v2/models/shop.big",
+                "state": "READY",
+            }
+        ],
     }
     assert outputs["instances"]["triton@0"]["state"] == "active"
     assert outputs["instances"]["triton@0"]["endpoint"] == "http://127.0.0.1:8000"
     assert outputs["models"]["small/triton@b0"]["max_model_len"] == 8192
+
+
+def test_outputs_name_every_replica_of_a_role_its_own_first(tmp_path: Path) -> None:
+    sections = with_replicas(with_key_files(tmp_path))
+    role = declared(plan_of(sections), tmp_path)[1]["roles"]["sentry"]
+    assert role["instance"] == "triton@1"
+    told = [(each["unit"], each["endpoint"], each["state"]) for each in role["replicas"]]
+    assert told == [
+        ("triton@1.service", "http://127.0.0.1:8001/v2/models/shop.small", "READY"),
+        ("triton@0.service", "http://127.0.0.1:8000/v2/models/shop.small", "READY"),
+    ]
 
 
 def test_a_demo_on_another_stacks_host_declares_only_its_own_models(tmp_path: Path) -> None:

@@ -104,6 +104,11 @@ local function forward(role, kind, path, shape)
   var.berth_path = path
 end
 
+-- The demo as it is now: while a body came in, its routes may have changed, or have gone.
+local function now(demo)
+  return routes.now().demos[demo.name] or { name = demo.name, roles = {}, names = {} }
+end
+
 local function bad_body(message, param)
   return refuse.send(400, {
     message = message, kind = "invalid_request_error", param = param, code = "invalid_body",
@@ -131,6 +136,7 @@ local function by_model(path, kind)
   end
   local from, to, count = json_members.find(text, "model")
   if count ~= 1 then return bad_body("`model` is given more than once", "model") end
+  demo = now(demo)
   local role = routes.meant(demo, body.model)
   if not role then return unknown_role(demo, body.model) end
   local trouble, member = sampling.trouble(body)
@@ -158,9 +164,11 @@ local function by_kserve(role_name, rest)
   if asked ~= role_name or not offered then return unknown_path() end
   needs_method(offered[1])
   local demo = admitted()
+  if not demo.roles[role_name] then return unknown_role(demo, role_name) end
+  if offered[1] == "GET" then without_body() else ngx.req.read_body() end
+  demo = now(demo)
   local role = demo.roles[role_name]
   if not role then return unknown_role(demo, role_name) end
-  if offered[1] == "GET" then without_body() else ngx.req.read_body() end
   ngx.ctx.stream = operation == "/generate_stream"
   forward(role, "kserve", "", "kserve")
   ngx.var.berth_path = "/v2/models/" .. ngx.ctx.target.model .. offered[2]

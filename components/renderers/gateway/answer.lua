@@ -3,6 +3,7 @@
 --
 -- A stream goes on line by line, each as soon as it is whole.
 local cjson = require "cjson.safe"
+local balance = require "berth.balance"
 local engine_error = require "berth.engine_error"
 local json_members = require "berth.json_members"
 local refuse = require "berth.refuse"
@@ -60,6 +61,7 @@ function M.headers()
     state.member = ctx.shape == "kserve" and "model_name" or "model"
     if ngx.status >= 400 then
       state.kind = "error"
+      if ngx.status == 503 then balance.refused(ctx.endpoint, ngx.var.berth_replica_id) end
       -- FastAPI's status for a body that does not fit its schema.
       if ngx.status == 422 then ngx.status = 400 end
       if ngx.status == 503 and not ngx.header["Retry-After"] then

@@ -22,6 +22,16 @@ function M.pick(endpoint, tried)
   return best, closed or why or "its engine cannot be reached", closed ~= nil
 end
 
+-- A replica that answers 503 does so at once, so it has the fewest under way: all requests would go
+-- there until its check fails. Where another is well, those after this one go to that.
+function M.refused(endpoint, id)
+  for _, replica in ipairs(endpoint.replicas) do
+    if replica.id ~= id and not replica.closed and not health.trouble(replica) then
+      return health.refused(id)
+    end
+  end
+end
+
 local function move(ctx, replica)
   if ctx.counted then counts.give(ctx.counted) end
   counts.take(replica.id)

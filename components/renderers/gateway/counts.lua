@@ -19,6 +19,17 @@ function M.of(name)
   return dict:get(name) or 0
 end
 
+-- Replica's id → its requests, of all that have any; those that no route leads to any more too.
+function M.of_replicas()
+  local found = {}
+  for _, name in ipairs(dict:get_keys(0)) do
+    if name:find("^127%.0%.0%.1:") and not name:find(" of ", 1, true) and M.of(name) > 0 then
+      found[name] = M.of(name)
+    end
+  end
+  return found
+end
+
 function M.take(name)
   dict:incr(share_of(name), 1, 0)
   return dict:incr(name, 1, 0)

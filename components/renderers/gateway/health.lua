@@ -21,6 +21,10 @@ function M.could_not_connect(id)
   down:set(id, "it could not be reached", UNREACHABLE_S)
 end
 
+function M.refused(id)
+  down:set(id, "it answered 503", UNREACHABLE_S)
+end
+
 -- nil where it is well; else why not, and whether it was only late.
 local function ask(replica)
   local socket = ngx.socket.tcp()

@@ -29,8 +29,9 @@ local function replicas_of(role)
   for _, kind in ipairs { "openai", "framing", "kserve" } do
     for _, replica in ipairs(role[kind] and role[kind].replicas or {}) do
       table.insert(found, {
-        api = kind, address = replica.address, unit = replica.unit,
-        trouble = replica.closed or health.trouble(replica) or cjson.null, requests = counts.of(replica.id),
+        api = kind, id = replica.id, address = replica.address, unit = replica.unit,
+        trouble = replica.closed or health.trouble(replica) or cjson.null,
+        closed = replica.closed ~= nil, requests = counts.of(replica.id),
       })
     end
   end
@@ -58,7 +59,7 @@ function M.print()
   refuse.print(200, map {
     revision = cjson.encode(now.revision), configuration = cjson.encode(routes.configuration),
     generation = counts.generation, demos = map(demos), requests = map(requests),
-    left_out = list(now.left_out),
+    under_way = map(counts.of_replicas()), left_out = list(now.left_out),
   })
 end
 
