@@ -131,10 +131,13 @@ http {{
       set $berth_content_type "";
       set $berth_tensor_header "";
       set $berth_request_id "";
+      set $berth_stream "";
       access_by_lua_block {{ require("berth.access").run() }}
 {_PROXIED}    }}
 
-    # A stream ends its connection, see `answer.lua`.
+    # nginx closes a client's connection after a stream that its engine broke off, and by then the
+    # client, which saw a proper end, may have sent its next request on it: so all streams say that
+    # they close it.
     location @stream {{
       keepalive_timeout 0;
       access_by_lua_block {{ require("berth.access").resume() }}

@@ -357,3 +357,24 @@ def test_an_engine_that_cannot_be_reached_is_a_503(started: Started) -> None:
             answer = open_client.post("/v1/completions", json=body("x"))
             assert (answer.status_code, answer.headers["retry-after"]) == (503, "10")
             assert answer.json()["error"]["code"] == "engine_unavailable"
+
+
+@pytest.mark.parametrize("path", ["/v1/completions", "/v1/stream"])
+def test_a_stream_says_that_its_connection_ends_with_it_and_it_does(
+    shared: RunningGateway, path: str
+) -> None:
+    sent = json.dumps(body("tell 2")).encode()
+    head = f"POST {path} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {DESK}\r\n"
+    request = head.encode() + b"Content-Length: %d\r\n\r\n" % len(sent) + sent
+    with socket.create_connection(("127.0.0.1", shared.port), 10) as stream:
+        stream.sendall(request)
+        answer = b"".join(iter(lambda: stream.recv(65536), b""))  # until it is closed
+    headers = answer.split(b"\r\n\r\n")[0].decode().lower().splitlines()
+    assert [line for line in headers if line.startswith("connection:")] == ["connection: close"]
+    assert answer.endswith(b"0\r\n\r\n")
+
+
+def test_a_whole_answer_leaves_its_connection_open(desk: httpx.Client) -> None:
+    for _ in range(2):
+        answer = desk.post("/v1/completions", json={"model": "architect", "prompt": "x"})
+        assert answer.headers.get("connection", "keep-alive") == "keep-alive"

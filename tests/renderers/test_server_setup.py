@@ -26,9 +26,7 @@ def test_every_script_is_one_that_sh_can_read(script: str) -> None:
     assert (done.returncode, done.stderr) == (0, "")
 
 
-def test_what_a_killed_run_left_goes_and_its_own_container_stays() -> (
-    None
-):
+def test_what_a_killed_run_left_goes_and_its_own_container_stays() -> None:
     assert "CONTAINER=c\n" in PREPARE
     assert "label=berth.instance=shop-architect" in PREPARE
     assert """[ "$c" = '0123' ] || docker rm -f""" in PREPARE

@@ -71,9 +71,6 @@ function M.headers()
     elseif find(kind, "text/event-stream", 1, true) then
       state.kind = "stream"
       ngx.header["Cache-Control"] = "no-cache"
-      -- nginx closes a client's connection after a stream that its engine broke off, and by then
-      -- the client, which saw a proper end, may have sent its next request on it.
-      ngx.header["Connection"] = "close"
     elseif find(kind, "application/json", 1, true) then
       state.kind = "json"
     end
