@@ -14,7 +14,7 @@ from components.providers.served_model import ServedModel
 from components.providers.triton_model import TritonModel
 from components.renderers import role_route
 from components.resources.access import HostAccess
-from components.resources.failed import HasState, Settling, any_failed, there, value_of
+from components.resources.failed import Settling, any_failed, there, value_of
 from components.resources.gateway import HostGateway
 from models.answering import Answering
 from models.gateway import Gateway
@@ -98,63 +98,88 @@ class DemoGateway(pulumi.ComponentResource):
         )
 
     def _route(self, role: str, gateway: Gateway, serving: pulumi.Output[Answering]) -> RoleRoute:
-        """Opened once everything that may serve it does, or has failed and something else does."""
-        first = self._plan.roles[role]
-        host = first.instance.host_name
+        """Opened once what may serve it does, or has failed and something else does."""
+        host = self._plan.roles[role].instance.host_name
         needed = [self._models[each.claim_name] for each in self._all_of(role)]
         port = gateway.adapter.port if gateway.adapter else None
-        leads_to = _LeadsTo(role, first, self._plan, port)
-        since = pulumi.Output.all(*(model.since for model in needed))
-        values = serving.apply(leads_to.inputs)
-        held: pulumi.Input[bool] = False
-        if not pulumi.runtime.is_dry_run():
-            # Without dependencies on what may have failed (`failed.py`): then the route is left.
-            held = pulumi.Output.from_input(any_failed(needed))
-            values = pulumi.Output.from_input(_settled(needed, values))
-            since = pulumi.Output.from_input(_settled(needed, since))
+        if pulumi.runtime.is_dry_run():
+            since = pulumi.Output.all(*(model.since for model in needed))
+            values = pulumi.Output.all(serving, since).apply(
+                lambda known: self._inputs(role, known[0], known[1], None, port)
+            )
+        else:
+            # Without dependencies on what may have failed (`failed.py`).
+            values = pulumi.Output.from_input(self._settled(role, serving, port))
         return RoleRoute(
             f"{host}/{self._plan.demo}/{role}",
             ssh=self._access[host].ssh,
             host=host,
             demo=str(self._plan.demo),
             role=role,
-            route=values.apply(lambda it: it.get("route", {})),
-            adapter=values.apply(lambda it: it.get("adapter", {})),
-            key_files=values.apply(lambda it: it.get("key_files", {})),
-            since=since.apply(list),
-            hold=held,
+            route=values.apply(lambda it: it["route"]),
+            adapter=values.apply(lambda it: it["adapter"]),
+            key_files=values.apply(lambda it: it["key_files"]),
+            since=values.apply(lambda it: it["since"]),
+            hold=values.apply(lambda it: it["hold"]),
             opts=pulumi.ResourceOptions(
                 parent=self, depends_on=there([], [self._known[host], *needed])
             ),
         )
 
+    async def _settled(
+        self, role: str, serving: pulumi.Output[Answering], port: int | None
+    ) -> dict[str, Any]:
+        """The resource's inputs once its models are loaded, or have failed.
+
+        The route is left as it is where that keeps anything from serving. Of several replicas those
+        that serve are enough.
+        """
+        replicas = self._plan.replicas_of(role)
+        failed = [
+            each for each in self._all_of(role) if await any_failed([self._models[each.claim_name]])
+        ]
+        up = tuple(each for each in replicas if each not in failed)
+        if failed and (len(replicas) == 1 or not up):
+            return {"route": {}, "adapter": {}, "key_files": {}, "since": [], "hold": True}
+        of = up if len(replicas) > 1 else self._all_of(role)
+        since = [await value_of(self._models[each.claim_name].since) for each in of]
+        known = None if len(replicas) > 1 else await value_of(serving)
+        return self._inputs(role, known, since, up, port)
+
+    def _inputs(
+        self,
+        role: str,
+        known: Answering | None,
+        since: Sequence[str],
+        up: Sequence[Placement] | None,
+        port: int | None,
+    ) -> dict[str, Any]:
+        """What a route is made from, whoever serves.
+
+        Args:
+            known: what answers to the role; of several replicas each does.
+            since: when each of its models came to serve.
+            up: those of its replicas that serve; None for all.
+            port: of the host's adapter.
+        """
+        first = self._plan.roles[role]
+        fallback = self._plan.fallback_of(first)
+        stands_in = known is not None and known["placement"] == "fallback"
+        served_by = self._plan.replicas_of(role) if up is None else up
+        if fallback and stands_in:
+            served_by = (fallback,)
+        route = role_route.plain(role_route.role_route(role, served_by, port))
+        if fallback and stands_in:
+            route |= {"model": first.model, "fallback": fallback.model}
+        return {
+            "route": route,
+            "adapter": role_route.adapter_routes(role, served_by) if port else {},
+            "key_files": role_route.key_files(served_by) if port else {},
+            "since": list(since),
+            "hold": False,
+        }
+
     def _all_of(self, role: str) -> list[Placement]:
         """Every load that may serve a role."""
         fallback = self._plan.fallback_of(self._plan.roles[role])
         return [*self._plan.replicas_of(role), *([fallback] if fallback else [])]
-
-
-class _LeadsTo:
-    """What a role's route is made from, whoever serves."""
-
-    def __init__(self, role: str, first: Placement, plan: Plan, port: int | None) -> None:
-        self._role, self._first, self._plan, self._port = role, first, plan, port
-
-    def inputs(self, known: Answering) -> dict[str, Any]:
-        """`route`, `adapter` and `key_files` of the resource."""
-        role, fallback = self._role, self._plan.fallback_of(self._first)
-        stands_in = fallback is not None and known["placement"] == "fallback"
-        served_by = (fallback,) if fallback and stands_in else self._plan.replicas_of(role)
-        route = role_route.plain(role_route.role_route(role, served_by, self._port))
-        if stands_in:
-            route |= {"model": self._first.model, "fallback": known["model"]}
-        return {
-            "route": route,
-            "adapter": role_route.adapter_routes(role, served_by) if self._port else {},
-            "key_files": role_route.key_files(served_by) if self._port else {},
-        }
-
-
-async def _settled(needed: Sequence[HasState], value: pulumi.Output[Any]) -> Any:
-    """The value; nothing where what it comes from has failed."""
-    return {} if await any_failed(needed) else await value_of(value)
