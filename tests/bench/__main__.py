@@ -11,7 +11,7 @@ import sys
 from rich.console import Console
 from rich.table import Table
 
-from tests.bench import adapter, gateway, many_hosts, one_host, rules
+from tests.bench import adapter, gateway, many_hosts, one_host, rules, swap
 
 PARTS = {
     "rules": rules.rows,
@@ -20,6 +20,7 @@ PARTS = {
     "adapter": adapter.rows,
     "many_hosts": many_hosts.rows,
     "one_host": one_host.rows,
+    "swap": swap.rows,
 }
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-import os
 import re
 import statistics
 import subprocess
@@ -12,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.bench.clock import RUNS, Row, say, seconds
-from tests.e2e.host import TestHost, until
+from tests.e2e.host import TestHost, booted, until
 from tests.e2e.workspace import Workspace, only, reference
 
 LOAD_SECONDS_PER_GIB = "0.5"
@@ -146,16 +145,9 @@ def figures(workspace: Workspace, host: TestHost, folder: Path) -> list[Row]:
 
 def rows() -> list[Row]:
     """Boots the host, measures, and takes it away."""
-    with tempfile.TemporaryDirectory() as base:
+    say("a sandbox host with six GPUs")
+    with tempfile.TemporaryDirectory() as base, booted("bench", "--gpus", "6") as host:
         root = Path(base)
-        host = TestHost(f"berth-bench-{os.getpid()}", root / "sandbox")
-        place = ("--name", host.name, "--dir", str(host.directory))
-        port = str(20000 + os.getpid() % 10000)
-        try:
-            say("a sandbox host with six GPUs")
-            host.sandbox("up", *place, "--ssh-port", port, "--gpus", "6")
-            (root / "project").mkdir()
-            (root / "empty").mkdir()
-            return figures(Workspace(root / "project", host), host, root / "empty")
-        finally:
-            host.sandbox("down", *place)
+        (root / "project").mkdir()
+        (root / "empty").mkdir()
+        return figures(Workspace(root / "project", host), host, root / "empty")

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import json
+import os
+import socket
 import subprocess
 import sys
+import tempfile
 import time
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -105,3 +109,32 @@ def until(what: Callable[[], bool], within_s: float, doing: str) -> None:
     while not what():
         assert time.monotonic() < deadline, f"{doing}: not within {within_s} s"
         time.sleep(0.2)
+
+
+def free_ports(number: int) -> list[int]:
+    """Ports on loopback that nobody listens on."""
+    with ExitStack() as stack:
+        sockets = [stack.enter_context(socket.socket()) for _ in range(number)]
+        for each in sockets:
+            each.bind(("127.0.0.1", 0))
+        return [each.getsockname()[1] for each in sockets]
+
+
+@contextmanager
+def booted(kind: str, *words: str) -> Iterator[TestHost]:
+    """A host for the block, named after the process, so that runs side by side do not meet.
+
+    Args:
+        kind: what it is for.
+        words: further ones of `sandbox up`.
+    """
+    with tempfile.TemporaryDirectory() as folder:
+        ssh, gateway = free_ports(2)
+        made = TestHost(f"berth-{kind}-{os.getpid()}", Path(folder) / "sandbox")
+        place = ("--name", made.name, "--dir", str(made.directory))
+        ports = ("--ssh-port", str(ssh), "--gateway-port", str(gateway))
+        try:
+            made.sandbox("up", *place, *ports, *words)
+            yield made
+        finally:
+            made.sandbox("down", *place)
