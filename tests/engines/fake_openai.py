@@ -44,6 +44,8 @@ class FakeOpenAi:
     """Seconds a token, and a whole answer."""
     stall: bool = False
     """A whole answer never comes."""
+    dies: bool = False
+    """The first whole answer never comes, and every later request fails."""
     running: int = 0
     answering: int = 0
     most_answering: int = 0
@@ -57,6 +59,8 @@ class FakeOpenAi:
 
     async def _stalled(self, request: Request) -> None:
         """Wait, as an engine generates, until the client goes."""
+        if self.dies:
+            self.refuse = (400, {"error": "Stub process 'm_0_0' is not healthy."})
         self.running += 1
         while (await request.receive())["type"] != "http.disconnect":
             pass
@@ -107,7 +111,7 @@ class FakeOpenAi:
         if body.get("stream"):
             events = self._events(body, chat)
             return StreamingResponse(events, media_type="text/event-stream")
-        if self.stall:
+        if self.stall or self.dies:
             await self._stalled(request)
         await self._slowly()
         text = "".join(self.tokens)

@@ -40,6 +40,8 @@ class FakeTriton:
     """Seconds a token, and a whole answer."""
     stall: bool = False
     """A whole answer never comes."""
+    dies: bool = False
+    """The first whole answer never comes, and every later request fails."""
     running: int = 0
     answering: int = 0
     most_answering: int = 0
@@ -53,6 +55,8 @@ class FakeTriton:
 
     async def _stalled(self, request: Request) -> None:
         """Wait, as an engine generates, until the client goes."""
+        if self.dies:
+            self.refuse = (400, {"error": "Stub process 'm_0_0' is not healthy."})
         self.running += 1
         while (await request.receive())["type"] != "http.disconnect":
             pass
@@ -86,7 +90,7 @@ class FakeTriton:
         if body.get("stream") or body.get("streaming"):
             reason = "generate expects model to produce exactly 1 response, use generate stream"
             return JSONResponse({"error": reason})
-        if self.stall:
+        if self.stall or self.dies:
             await self._stalled(request)
         await self._slowly()
         text = "".join(self.tokens)

@@ -47,7 +47,7 @@ def test_closing_a_stream_ends_the_engines_request(kind: str) -> None:
             await anext(stream)
             assert server.running == 1
             assert await engine.cancel(stream) is engine.stops
-            await until(lambda: server.running == 0, 1)
+            await until(lambda: server.running == 0, 5)
             assert [event async for event in stream] == []
 
     asyncio.run(do())
@@ -69,7 +69,7 @@ def test_a_stream_is_cancelled_while_another_task_waits_for_its_next_event(kind:
             await asyncio.sleep(0)
             await engine.cancel(stream)
             assert await asyncio.wait_for(reading, 1) >= 0
-            await until(lambda: server.running == 0, 1)
+            await until(lambda: server.running == 0, 5)
 
     asyncio.run(do())
 
@@ -85,7 +85,7 @@ def test_a_reader_that_is_cancelled_closes_its_connection(kind: str) -> None:
             reading.cancel()
             with pytest.raises(asyncio.CancelledError):
                 await reading
-            await until(lambda: server.running == 0, 1)
+            await until(lambda: server.running == 0, 5)
 
     asyncio.run(do())
 
@@ -106,7 +106,7 @@ def test_silence_is_bounded_and_said(kind: str) -> None:
             with pytest.raises(EngineError, match="said nothing for 0 s") as caught:
                 await collected(engine, asked(max_tokens=9))
             assert caught.value.status == 504
-            await until(lambda: server.running == 0, 1)
+            await until(lambda: server.running == 0, 5)
 
     asyncio.run(do())
 
@@ -119,24 +119,21 @@ def test_a_stream_of_an_engine_that_died_without_a_word_ends_with_its_error(kind
         async with adapter(server, patience=Patience(doubt_s=0.05)) as engine:
             with pytest.raises(EngineError, match="died in mid-answer: Stub process"):
                 await asyncio.wait_for(collected(engine, asked(max_tokens=9)), 5)
-            await until(lambda: server.running == 0, 1)
+            await until(lambda: server.running == 0, 5)
 
     asyncio.run(do())
 
 
 @pytest.mark.parametrize("kind", ALL)
 def test_a_whole_answer_of_an_engine_that_died_without_a_word_fails_too(kind: str) -> None:
-    server = fake(kind)
-    server.stall = True
+    server = fake(kind, dies=True)
 
     async def do() -> None:
         async with adapter(server, patience=Patience(doubt_s=0.05)) as engine:
-            asking = asyncio.create_task(engine.complete(asked(max_tokens=9)))
-            await until(lambda: server.running == 1, 2)
-            server.refuse = (400, {"error": "Stub process 'm_0_0' is not healthy."})
             with pytest.raises(EngineError, match="died in mid-answer: Stub process"):
-                await asyncio.wait_for(asking, 5)
-            await until(lambda: server.running == 0, 1)
+                await asyncio.wait_for(engine.complete(asked(max_tokens=9)), 5)
+            assert len(server.seen) > 1
+            await until(lambda: server.running == 0, 5)
 
     asyncio.run(do())
 
@@ -167,6 +164,6 @@ def test_an_answer_without_end_is_ended(kind: str) -> None:
         async with adapter(server, patience=Patience(whole_s=0.2)) as engine:
             with pytest.raises(EngineError, match=r"longer than 0\.2 s|in time"):
                 await collected(engine, asked(max_tokens=9))
-            await until(lambda: server.running == 0, 1)
+            await until(lambda: server.running == 0, 5)
 
     asyncio.run(do())
