@@ -29,7 +29,11 @@ def _roles(judged: Judged) -> list[Finding]:
             holders[model.host, role].append(model)
     found = []
     for (host, role), models in sorted(holders.items(), key=lambda item: item[0]):
-        owners = sorted(f"{each.owner} ({each.model} on {each.instance})" for each in models)
+        # Replicas, which stand in for one another, have one owner, model and engine.
+        alike = {(each.owner, each.model, each.engine): each for each in reversed(models)}
+        owners = sorted(
+            f"{each.owner} ({each.model} on {each.instance})" for each in alike.values()
+        )
         other = judged.hosts[host].others_roles.get(role) if host in judged.hosts else None
         if other is not None:
             owners.append(other)

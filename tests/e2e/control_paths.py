@@ -35,9 +35,9 @@ STARTS = ["", "", "", "/roles/{role}", "/roles/{role}/v2/models/{role}", "/v1/mo
           "/.", "/%2e%2e"]  # fmt: skip
 ENDS = ["", "", "", "/", "//", "/.", "/..", ";", ";x=y", "?", "?a=b", "#", ".", "%00", "%20", "%0a",
         "%0d%0aX:%20y", "%09", "\\", "%5c", "..;/", "%3f", "%23", "\x7f", "é", ".json"]  # fmt: skip
-METHODS = ["GET", "POST", "POST", "GET", "PUT", "DELETE", "PATCH", "HEAD", "OPTIONS", "TRACE",
-           "CONNECT", "PROPFIND", "get", "PoSt"]  # fmt: skip
-HOSTS = ["gateway", "127.0.0.1:{port}", "localhost:{port}", "localhost", "",
+METHODS = [*["GET", "POST"] * 4, "PUT", "DELETE", "PATCH", "HEAD", "OPTIONS", "TRACE", "CONNECT",
+           "PROPFIND", "get", "PoSt"]  # fmt: skip
+HOSTS = ["gateway", "gateway", "127.0.0.1:{port}", "localhost:{port}", "localhost", "127.0.0.1", "",
          "a\r\nHost: localhost"]  # fmt: skip
 HEADERS = [
     "", "", "X-Berth-Control: {control}",
@@ -51,7 +51,7 @@ HEADERS = [
     "Transfer-Encoding: chunked", "Transfer-Encoding: xchunked", "Transfer-Encoding : chunked",
     "Transfer-Encoding: chunked\r\nTransfer-Encoding: identity", "Content-Length: 0",
 ]  # fmt: skip
-VERSIONS = ["HTTP/1.1", "HTTP/1.1", "HTTP/1.1", "HTTP/1.0", "HTTP/2.0", "HTTP/1.1 "]
+VERSIONS = [*["HTTP/1.1"] * 9, "HTTP/1.0", "HTTP/2.0", "HTTP/1.1 "]
 
 
 @dataclass(frozen=True)
@@ -89,7 +89,7 @@ def attempts(target: Target, key: str, number: int) -> Iterator[bytes]:
             f"Authorization: Bearer {key}",
             f"X-Request-Id: fuzz-{target.demo}-{count}",
             *([header] if header else []),
-            *([] if "Content-Length" in header else [f"Content-Length: {len(body)}"]),
+            *([] if header.startswith("Content-Length") else [f"Content-Length: {len(body)}"]),
             *([] if header.startswith("Connection") else ["Connection: close"]),
         ]
         yield "\r\n".join([*lines, "", ""]).encode() + body

@@ -122,7 +122,7 @@ def test_a_key_opens_nothing_of_the_other_demo_by_any_name(
         for name in others:
             for answer in asked(http, name):
                 assert answer.status_code == 404, (name, answer.request.url, answer.text)
-                said = answer.text.replace(name, "")
+                said = answer.text.replace("\\/", "/").replace(name, "")
                 assert not any(role in said for role in (LEFT | RIGHT) - own)
 
 
@@ -184,7 +184,7 @@ def test_no_operators_path_is_reached_however_it_is_spelt(both: Both, host: Test
         if any(200 <= status < 300 for status in found)
     ]
     assert passed == []
-    assert sum(404 in found for found in statuses) > SPELLINGS
+    assert sum(404 in found for found in statuses) > SPELLINGS / 2
     # The engines' logs do tell of what a client may ask.
     own = f"/v2/models/{ENTRY}"
     with both.right.http() as http:

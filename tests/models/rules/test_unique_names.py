@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import pytest
+
 from models.rules import unique_names
 from tests.models.rules.plans import GOOD, refused, with_host, with_model
 
@@ -22,6 +24,24 @@ def test_a_role_of_another_demo_is_refused_with_both_owners_and_another_name() -
 def test_a_role_that_two_models_answer_to_is_refused() -> None:
     text = refused(unique_names, with_model("small", roles=("big",)))
     assert "berth:demo.roles.big: role `big` on host `alpha` is claimed by" in text
+
+
+@pytest.mark.parametrize(
+    ("changed", "passes"),
+    [
+        ({}, True),
+        ({"model": "other"}, False),
+        ({"engine": "vllm"}, False),
+        ({"owner": "berth/lab/shop"}, False),
+    ],
+)
+def test_replicas_of_a_role_are_one_owners_and_of_one_model_and_engine(
+    changed: dict[str, str], passes: bool
+) -> None:
+    small = next(each for each in GOOD.models if "small" in each.roles)
+    further = replace(small, name="berth/dev/shop.small/triton@0", instance="triton@0", **changed)
+    judged = replace(GOOD, models=(*GOOD.models, further))
+    assert bool(unique_names.findings(judged)) is not passes
 
 
 def test_the_same_role_on_two_hosts_is_two_things() -> None:
