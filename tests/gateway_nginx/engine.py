@@ -88,6 +88,8 @@ class Engine:
             asked = {}
         if self.refusing:
             return JSONResponse({"error": "unavailable"}, 503)
+        if request.method == "GET" and path == "/v2/models/demo.gemma":
+            return JSONResponse({"name": self.name, "inputs": [{"name": "text_input"}]})
         prompt = str(asked.get("prompt", ""))
         if prompt == "wait":
             await self._held(request)

@@ -274,7 +274,7 @@ def test_kserves_protocol_reaches_the_roles_own_model_and_no_other(
     ):
         answer = desk.request(method, path, json={"a": []} if method == "POST" else None)
         assert answer.status_code == 200, path
-        assert '"model_name":"architect"' in answer.text
+        assert 'name":"architect"' in answer.text
         assert (engine.seen[-1].method, engine.seen[-1].path) == (method, upstream)
     before = len(engine.seen)
     for path in (f"{base}/load", f"{base}/config", "/roles/architect/v2/repository/index",
@@ -286,6 +286,11 @@ def test_kserves_protocol_reaches_the_roles_own_model_and_no_other(
             assert answer.json() == {"error": "nothing is here"} or "/models/" not in path
     assert desk.get("/roles/own-name/v2/models/own-name").status_code == 404
     assert len(engine.seen) == before
+
+
+def test_a_roles_metadata_has_the_roles_name_and_its_tensors_their_own(desk: httpx.Client) -> None:
+    said = desk.get("/roles/architect/v2/models/architect").json()
+    assert said == {"name": "architect", "inputs": [{"name": "text_input"}]}
 
 
 def test_binary_tensors_pass_through(desk: httpx.Client, engine: Engine) -> None:

@@ -188,6 +188,7 @@ local function by_kserve(role_name, rest)
   local role = demo.roles[role_name]
   if not role then return unknown_role(demo, role_name) end
   ngx.ctx.stream = operation == "/generate_stream"
+  ngx.ctx.member = operation == "" and "name" or "model_name"
   forward(role, "kserve", "", "kserve")
   ngx.var.berth_path = "/v2/models/" .. ngx.ctx.target.model .. offered[2]
   local header = ngx.var.http_inference_header_content_length

@@ -58,7 +58,7 @@ function M.headers()
     local state = {
       calls = 0, rest = "", last_at = ngx.now(), quoted = ctx.role.quoted, shape = ctx.shape,
     }
-    state.member = ctx.shape == "kserve" and "model_name" or "model"
+    state.member = ctx.member or "model"
     if ngx.status >= 400 then
       state.kind = "error"
       if ngx.status == 503 then balance.refused(ctx.endpoint, ngx.var.berth_replica_id) end
