@@ -104,15 +104,18 @@ def in_the_way(before: Sequence[ClaimRecord], now: Sequence[ClaimRecord]) -> lis
 
 
 async def _unload(session: Session, record: ClaimRecord) -> None:
-    await gateway_routes.close(session, record.owner, record.name, gateway_routes.REPLACED)
+    async def close() -> None:
+        await gateway_routes.close(session, record.owner, record.name, gateway_routes.REPLACED)
+
     if _for_life(record):
+        await close()
         gpus = [gpu.uuid for gpu in record.gpus]
         mib = min(gpu.mib for gpu in record.gpus)
         await served_unit.end(session, f"{record.instance}.service", gpus, mib, UNLOAD_TIMEOUT_S)
         return
     wanted = _wanted(record)
     try:
-        await remove(session, wanted)
+        await remove(session, wanted, close)
     except Refusal:
         # Stopped while it was asked, as a host that is taken down with its demo is.
         if await unit_state(session, wanted.unit) in STARTING:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
+from collections.abc import Awaitable, Callable
 from dataclasses import replace
 
 from components.providers import day_one, engine_log, load_failure, triton_refusals
@@ -119,11 +120,14 @@ class ModelLoading:
                     return ModelState("")
         return await wait_settled(self._triton, self._wanted)
 
-    async def unload(self, failure: str | None = None) -> None:
+    async def unload(
+        self, failure: str | None = None, *, first: Callable[[], Awaitable[None]] | None = None
+    ) -> None:
         """Unload and wait until Triton and the GPUs both say that it is gone.
 
         Args:
             failure: why inferences fail, if it is known that they do.
+            first: done at the last moment before it, such as closing the routes that lead there.
 
         Raises:
             Refusal: still unloading, or memory still held, after `unload_timeout_s`.
@@ -133,6 +137,8 @@ class ModelLoading:
             give_up = time.monotonic() + wanted.unload_timeout_s
             before = await self._memory()
             failure = failure or await self._failure()
+            if first is not None:
+                await first()
             await self._triton.unload(wanted.model)
             if failure is not None and DEAD in failure:
                 await self._leave_dead()

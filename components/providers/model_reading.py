@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 
 from components.providers import ssh_refusals
@@ -88,11 +89,16 @@ async def _gone(session: Session, wanted: Wanted) -> bool:
     return await unit_state(session, wanted.unit) not in STARTING
 
 
-async def remove(session: Session, wanted: Wanted) -> None:
+async def remove(
+    session: Session, wanted: Wanted, first: Callable[[], Awaitable[None]] | None = None
+) -> None:
     """Unload the model if a server holds it; a server that is not there holds nothing.
 
     A unit that is just starting refuses connections while it loads its models (`--load-model`), so
     only a unit that is not starting either counts as gone.
+
+    Args:
+        first: done at the last moment before it, such as closing the routes that lead there.
 
     Raises:
         Refusal: the server does not come up, or the model or its memory does not go.
@@ -109,7 +115,7 @@ async def remove(session: Session, wanted: Wanted) -> None:
             raise
         state = await wait_settled(triton, wanted)
         if state.state == "READY":
-            await ModelLoading(session, triton, wanted).unload()
+            await ModelLoading(session, triton, wanted).unload(first=first)
         elif state.state:
             await triton.unload(wanted.model)  # a failed one: nothing is held, nothing to wait for
         else:

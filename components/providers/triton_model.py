@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any
 
 import pulumi
@@ -133,8 +133,7 @@ class TritonModelProvider(BerthProvider):
             if "claim_name" in _props:  # A state of before there were claims has none.
                 await falling_back.keep_the_last(session, _props)
             if _props.get("state") != FAILED:  # That left nothing behind.
-                await _close(session, _props, gateway_routes.REPLACED)
-                await remove(session, Wanted.of(_props))
+                await remove(session, Wanted.of(_props), _closing(session, _props))
             if "claim_name" in _props:
                 await ledger.release_leaving(session, _props["holder"], _props["claim_name"])
 
@@ -271,11 +270,17 @@ def _ensure(props: Mapping[str, Any], *, anew: bool = False, known: bool = True)
 
 def _unload(props: Mapping[str, Any]) -> None:
     async def work(session: Session) -> None:
-        await _close(session, props, gateway_routes.REPLACED)
-        await remove(session, Wanted.of(props))
+        await remove(session, Wanted.of(props), _closing(session, props))
 
     with server_turn(_server(props), _doing(props, "unloading")):
         on_host(props["ssh"], work)
+
+
+def _closing(session: Session, props: Mapping[str, Any]) -> Callable[[], Awaitable[None]]:
+    async def close() -> None:
+        await _close(session, props, gateway_routes.REPLACED)
+
+    return close
 
 
 async def _close(session: Session, props: Mapping[str, Any], reason: str) -> None:
