@@ -93,7 +93,7 @@ def test_streams_that_clients_cut_are_cancelled_in_the_engine(
                 await stream.close()
 
             await asyncio.gather(*(cut(1 + number % 5) for number in range(8)))
-            await until(lambda: cancelled() >= before + 8, 5)
+            await until(lambda: cancelled() >= before + 8, 20)
 
     asyncio.run(do())
 
