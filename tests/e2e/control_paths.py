@@ -35,9 +35,9 @@ STARTS = ["", "", "", "/roles/{role}", "/roles/{role}/v2/models/{role}", "/v1/mo
           "/.", "/%2e%2e"]  # fmt: skip
 ENDS = ["", "", "", "/", "//", "/.", "/..", ";", ";x=y", "?", "?a=b", "#", ".", "%00", "%20", "%0a",
         "%0d%0aX:%20y", "%09", "\\", "%5c", "..;/", "%3f", "%23", "\x7f", "é", ".json"]  # fmt: skip
-METHODS = [*["GET", "POST"] * 4, "PUT", "DELETE", "PATCH", "HEAD", "OPTIONS", "TRACE", "CONNECT",
+METHODS = [*["GET", "POST"] * 6, "PUT", "DELETE", "PATCH", "HEAD", "OPTIONS", "TRACE", "CONNECT",
            "PROPFIND", "get", "PoSt"]  # fmt: skip
-HOSTS = ["gateway", "gateway", "127.0.0.1:{port}", "localhost:{port}", "localhost", "127.0.0.1", "",
+HOSTS = [*["gateway", "127.0.0.1:{port}", "localhost:{port}", "localhost", "127.0.0.1"] * 3, "",
          "a\r\nHost: localhost"]  # fmt: skip
 HEADERS = [
     "", "", "X-Berth-Control: {control}",
@@ -45,8 +45,8 @@ HEADERS = [
     "X-Original-URL: {path}", "X-Rewrite-URL: {path}", "X-Forwarded-Prefix: {path}",
     "X-Forwarded-Host: localhost:{port}", "Forwarded: for=127.0.0.1;host=localhost",
     "X-Accel-Redirect: {path}", "X-HTTP-Method-Override: POST", "X-Real-IP: 127.0.0.1",
-    "Connection: upgrade\r\nUpgrade: h2c\r\nHTTP2-Settings: AAMAAABkAAQAAP__",
-    "Connection: X-Berth-Control\r\nX-Berth-Control: {control}", "Expect: 100-continue",
+    "Connection: close, upgrade\r\nUpgrade: h2c\r\nHTTP2-Settings: AAMAAABkAAQAAP__",
+    "Connection: close, X-Berth-Control\r\nX-Berth-Control: {control}", "Expect: 100-continue",
     "Inference-Header-Content-Length: 2", "Content-Type: application/octet-stream",
     "Transfer-Encoding: chunked", "Transfer-Encoding: xchunked", "Transfer-Encoding : chunked",
     "Transfer-Encoding: chunked\r\nTransfer-Encoding: identity", "Content-Length: 0",

@@ -193,10 +193,10 @@ def test_without_a_fallback_up_fails_with_the_reason(workspace: Workspace, host:
     assert "Nothing serves architect now, and no `fallback` is declared." in said
     assert host.gpu_mib() == [0, 0, 0, 0]
     with Reached.of(workspace, STACK).http() as http:
-        said = chat(http)
-        assert (said.status_code, said.headers["retry-after"]) == (503, "10")
-        assert said.json()["error"]["code"] == "role_not_loaded"
-        assert "EngineCore encountered an issue" in said.json()["error"]["message"]
+        refused = chat(http)
+        assert (refused.status_code, refused.headers["retry-after"]) == (503, "10")
+        assert refused.json()["error"]["code"] == "role_not_loaded"
+        assert "EngineCore encountered an issue" in refused.json()["error"]["message"]
         about = http.get("/v1/models").json()["data"][0]["berth"]
     assert (about["serving"], about["fallback"]) == (False, None)
     assert "EngineCore encountered an issue" in about["reason"]

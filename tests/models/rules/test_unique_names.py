@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -36,7 +37,7 @@ def test_a_role_that_two_models_answer_to_is_refused() -> None:
     ],
 )
 def test_replicas_of_a_role_are_one_owners_and_of_one_model_and_engine(
-    changed: dict[str, str], passes: bool
+    changed: dict[str, Any], passes: bool
 ) -> None:
     small = next(each for each in GOOD.models if "small" in each.roles)
     further = replace(small, name="berth/dev/shop.small/triton@0", instance="triton@0", **changed)
