@@ -77,12 +77,13 @@ def failed(props: Mapping[str, Any], refusal: NotServing) -> dict[str, Any]:
     Raises:
         Refusal: it has no fallback; it says whether anything serves its roles now.
     """
-    on_host(
-        props["ssh"],
-        lambda session: gateway_routes.tell(
-            session, props["holder"], props["claim_name"], one_line(refusal)
-        ),
-    )
+    if "claim_name" in props:  # A state of before there were claims has none.
+        on_host(
+            props["ssh"],
+            lambda session: gateway_routes.tell(
+                session, props["holder"], props["claim_name"], one_line(refusal)
+            ),
+        )
     if not props.get("fallback"):
         raise _told(props, refusal) from refusal
     say(str(refusal))

@@ -39,6 +39,7 @@ known.complete()
 """
 GPUS = [f"GPU-00000000-0000-0000-0000-00000000000{number}" for number in range(8)]
 NVIDIA = "nvcr.io/nvidia/tritonserver"
+TRTLLM = f"{NVIDIA}:26.06-trtllm-python-py3@{DIGEST}"
 NEW, OLD = (f"{NVIDIA}:{month}-vllm-python-py3@{DIGEST}" for month in ("26.06", "26.03"))
 
 
@@ -81,7 +82,7 @@ class Fleet:
             "triton@wide": self._server(2, 3),
             "triton@4": self._server(4, image=self._one(OLD, NEW)),
             "triton@5": self._server(5),
-            "triton@6": self._server(6),
+            "triton@6": self._server(6, image=self._one(TRTLLM, NEW)),
         }
         roles = {
             "split": ("two", self._one("triton@1", "triton@wide")),
