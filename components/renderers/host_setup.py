@@ -78,7 +78,9 @@ if [ "$reload" = yes ]; then
   systemctl daemon-reload
   for c in $(docker ps -q --filter label=berth.instance); do
     docker exec "$c" nvidia-smi -L >/dev/null 2>&1 && continue
-    systemctl restart "$(docker inspect -f '{{ index .Config.Labels "berth.instance" }}' "$c")"
+    u=$(docker inspect -f '{{ index .Config.Labels "berth.instance" }}' "$c" 2>/dev/null) || continue
+    # One that is just being taken down lets nobody in either: its unit is disabled first.
+    systemctl try-restart "$u" || ! systemctl is-enabled --quiet "$u" 2>/dev/null || exit 1
   done
 fi
 """
