@@ -33,10 +33,9 @@ def check(path: Path, unit: str, instances: Path = INSTANCES, busy_s: float = BU
             fix="`pulumi up` the host's stack: it writes the file anew.",
         )
     stack = own.get("HOST_STACK", "")
+    declared = {file.stem for suffix in ("env", "key") for file in instances.glob(f"*.{suffix}")}
     neighbours = frozenset(
-        f"{kind}@{file.stem}"
-        for file in (*instances.glob("*.env"), *instances.glob("*.key"))
-        if _stack(file.with_suffix(".env"), stack) == stack
+        f"{kind}@{each}" for each in declared if _stack(instances / f"{each}.env", stack) == stack
     )
     starting = StartingUnit(
         instance=name,
