@@ -56,7 +56,7 @@ def test_a_command_gets_its_input_and_gives_status_and_both_outputs(sshd: LocalS
 
 
 def test_a_command_that_ended_before_it_was_sent_its_input_gives_its_status(
-    tmp_path: Path,
+    sshd: LocalSshd,
 ) -> None:
     class EndsAtOnce(asyncssh.SSHServerSession[bytes]):
         def connection_made(self, chan: asyncssh.SSHServerChannel[bytes]) -> None:
@@ -70,32 +70,20 @@ def test_a_command_that_ended_before_it_was_sent_its_input_gives_its_status(
             self._channel.write_stderr(b"not found\n")
             self._channel.exit(127)
 
-    class LetsAnyoneIn(asyncssh.SSHServer):
-        def begin_auth(self, username: str) -> bool:
-            return username != "root"  # nobody else comes
-
+    class Server(asyncssh.SSHServer):
         def session_requested(self) -> EndsAtOnce:
             return EndsAtOnce()
 
     async def work() -> tuple[int, str]:
-        key = asyncssh.generate_private_key("ssh-ed25519")
         server = await asyncssh.listen(
             "127.0.0.1",
             0,
-            server_host_keys=[key],
+            server_host_keys=str(sshd.host_key),
+            authorized_client_keys=str(sshd.place / "authorized_keys"),
             encoding=None,
-            server_factory=LetsAnyoneIn,
+            server_factory=Server,
         )
-        client_key = tmp_path / "key"
-        asyncssh.generate_private_key("ssh-ed25519").write_private_key(client_key)
-        client_key.chmod(0o600)
-        ssh = {
-            "address": "127.0.0.1",
-            "port": server.get_port(),
-            "user": "root",
-            "private_key_file": str(client_key),
-            "host_key": key.export_public_key().decode().strip(),
-        }
+        ssh = sshd.ssh | {"port": server.get_port()}
         async with server, open_session(ssh) as session:
             done = await session.run("berth-host", doing="a test", stdin="{}")
         return done.status, done.stderr
