@@ -52,7 +52,8 @@ def up(
     if driven.up() != 0:
         raise typer.Exit(1)
     plan = load_plan(project, stack)
-    if not _show(project, plan):
+    seen = live.look_when_settled(plan, ssh_of_hosts(project, plan.hosts), _waiting)
+    if not show.show(_console(), plan, seen):
         raise typer.Exit(1)
     answered = _ask(project, plan, list(plan.roles), QUESTION)
     raise typer.Exit(0 if answered else 1)
@@ -206,6 +207,10 @@ def _ssh(project: Path, plan: Plan, host: str | None) -> dict[str, dict[str, obj
         )
     wanted = {name: it for name, it in plan.hosts.items() if host in (None, name)}
     return ssh_of_hosts(project, wanted)
+
+
+def _waiting(what: str) -> None:
+    typer.echo(what, err=True)
 
 
 def _show(project: Path, plan: Plan) -> bool:
