@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
+
+from tenacity import Retrying, retry_if_result, stop_after_delay, wait_fixed
 
 from components.providers import host_inventory
 from components.providers.gateway_health import (
@@ -15,6 +17,7 @@ from components.providers.gateway_health import (
     gateway_trouble,
 )
 from components.providers.role_engine import engine_of
+from components.providers.running_unit import RUNNING
 from components.providers.ssh import Completed, Session, open_session
 from components.providers.ssh_tunnel import tunnel
 from components.providers.triton_client import (
@@ -35,6 +38,12 @@ from models.refusal import Refusal
 ANSWER_TOKENS = 64
 GLANCE_S = 5.0
 """Bound on each look at a server, in seconds."""
+NOT_RUNNING = "not running"
+"""What is said of an instance at whose port nothing listens."""
+SETTLES_WITHIN_S = 60.0
+"""How long a run's end waits for units that systemd is still starting, in seconds."""
+LOOK_AGAIN_S = 2.0
+"""Pause between two looks, in seconds."""
 
 
 @dataclass(frozen=True)
@@ -64,6 +73,48 @@ def look(plan: Plan, ssh: Mapping[str, dict[str, Any]]) -> dict[str, LiveHost]:
         return dict(zip(plan.hosts, found, strict=True))
 
     return asyncio.run(look_all())
+
+
+def look_when_settled(
+    plan: Plan,
+    ssh: Mapping[str, dict[str, Any]],
+    say: Callable[[str], None],
+    within_s: float = SETTLES_WITHIN_S,
+) -> dict[str, LiveHost]:
+    """Ask as `look` does, again while a unit starts: `up` has just started or displaced it.
+
+    A unit that took over the port of one that is deleted last restarts until the port is free.
+    What still starts after `within_s` is told as it is.
+    """
+    told: set[str] = set()
+
+    def asked() -> dict[str, LiveHost]:
+        found = look(plan, ssh)
+        for name in starting(plan, found):
+            if name not in told:
+                say(f"waiting for {name}, which systemd is starting")
+                told.add(name)
+        return found
+
+    retrying = Retrying(
+        retry=retry_if_result(lambda found: bool(starting(plan, found))),
+        stop=stop_after_delay(within_s),
+        wait=wait_fixed(LOOK_AGAIN_S),
+        retry_error_callback=lambda state: state.outcome.result() if state.outcome else {},
+    )
+    found: dict[str, LiveHost] = retrying(asked)
+    return found
+
+
+def starting(plan: Plan, live: Mapping[str, LiveHost]) -> list[str]:
+    """Instances whose unit systemd keeps running, and whose server does not listen yet."""
+    return [
+        instance.name
+        for instance in plan.instances
+        if (host := live[instance.host_name]).inventory is not None
+        and host.inventory.units.get(instance.unit) in RUNNING
+        and host.instances[instance.name].trouble == NOT_RUNNING
+    ]
 
 
 async def _host(plan: Plan, name: str, ssh: Mapping[str, Any]) -> LiveHost:
@@ -98,7 +149,7 @@ async def _instance(session: Session, instance: PlannedInstance) -> LiveInstance
     if key.status != 0:
         return LiveInstance({}, "not set up")
     if not await session.listens(instance.declared.http_port):
-        return LiveInstance({}, "not running")
+        return LiveInstance({}, NOT_RUNNING)
     headers = {CONTROL_HEADER: key.stdout.strip()}
     async with tunnel(session, instance.declared.http_port, headers) as http:
         try:
