@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
@@ -120,8 +121,10 @@ async def read_memory(session: Session) -> Memory | None:
     """
     doing = "reading GPU memory with nvidia-smi"
     form = "--format=csv,noheader,nounits"
-    totals = await session.run(
-        "nvidia-smi", "--query-gpu=uuid,memory.used", form, doing=doing, timeout_s=20
+    query = "--query-compute-apps=gpu_uuid,pid,used_memory,process_name"
+    totals, apps = await asyncio.gather(
+        session.run("nvidia-smi", "--query-gpu=uuid,memory.used", form, doing=doing, timeout_s=20),
+        session.run("nvidia-smi", query, form, doing=doing, timeout_s=20),
     )
     if totals.status != 0:
         return None
@@ -130,8 +133,6 @@ async def read_memory(session: Session) -> Memory | None:
         if not row[1].isdigit():
             return None
         used[row[0]] = int(row[1])
-    query = "--query-compute-apps=gpu_uuid,pid,used_memory,process_name"
-    apps = await session.run("nvidia-smi", query, form, doing=doing, timeout_s=20)
     processes: dict[str, list[Process]] = {}
     for gpu, pid, mib, name in _rows(apps.stdout, 4) if apps.status == 0 else []:
         # used_memory is "[N/A]" where the driver does not tell (WSL, MIG without rights).

@@ -251,7 +251,7 @@ class ModelLoading:
                     wanted.unload_timeout_s,
                     now.held_by(held),
                 )
-            await asyncio.sleep(2 * POLL_S)
+            await asyncio.sleep(POLL_S)
 
     async def _ask_to_unload(self) -> None:
         """Triton queues an unload behind a load, and does it although nobody waits for it."""

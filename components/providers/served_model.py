@@ -62,8 +62,8 @@ class ServedModelProvider(BerthProvider):
         served = Served.of(props)
 
         async def work(session: Session) -> None:
-            await falling_back.make_room(session, props)
             await served_unit.prepare(session, served.unit, str(props["prepare"]))
+            await falling_back.make_room(session, props)
             await await_answers(session, served)
 
         try:

@@ -40,27 +40,36 @@ async def prepare(session: Session, unit: str, script: str) -> None:
 
 
 async def start(session: Session, unit: str) -> None:
-    """Have it enabled and running; its gate is asked first, so that its words are told.
+    """Have it enabled and running; where it does not start, its gate is asked for its words.
 
     Whether it stays up is for whoever waits for it to see.
 
     Raises:
-        Refusal: the gate does not let it start.
+        Refusal: the gate does not let it start; it is disabled then, so that it does not try on.
     """
-    name = unit.removesuffix(".service")
+    script = 'systemctl reset-failed "$1" 2>/dev/null; exec systemctl enable --now --quiet "$1"'
+    done = await session.run(
+        "sh", "-c", script, "sh", unit, doing=f"starting {unit}", as_root=True, timeout_s=90.0
+    )
+    if done.status == 0:
+        return
     gate = await session.run(
-        berth_host.PROGRAM, "gate", name, doing=f"asking the gate of {unit}", as_root=True
+        berth_host.PROGRAM,
+        "gate",
+        unit.removesuffix(".service"),
+        doing=f"asking the gate of {unit}",
+        as_root=True,
     )
     if gate.status != 0:
+        await session.run(
+            "systemctl", "disable", "--now", "--quiet", unit,
+            doing=f"stopping {unit}", as_root=True, timeout_s=LONGEST_STOP_S,
+        )  # fmt: skip
         raise Refusal(
             f"{unit} may not start: {' '.join(gate.stderr.split())}",
             consequence="It is not started.",
             fix="`berth claims` shows who holds what there.",
         )
-    script = 'systemctl reset-failed "$1" 2>/dev/null; exec systemctl enable --now --quiet "$1"'
-    await session.run(
-        "sh", "-c", script, "sh", unit, doing=f"starting {unit}", as_root=True, timeout_s=90.0
-    )
 
 
 async def restarts(session: Session, unit: str) -> int:

@@ -68,10 +68,15 @@ async def await_answers(session: Session, served: Served) -> None:
             has claimed.
         Refusal: it does not stop then, or its memory is not back.
     """
-    begun = await engine_log.cursor(session, served.unit)
-    stopped = not await served_unit.runs(session, served.unit)
-    before = await read_memory(session) if stopped else None
-    why = await _started(session, served)
+    begun, running, was = await asyncio.gather(
+        engine_log.cursor(session, served.unit),
+        served_unit.runs(session, served.unit),
+        read_memory(session),
+    )
+    before = None if running else was
+    if not running:
+        await served_unit.start(session, served.unit)
+    why = await _up(session, served)
     if why is None:
         async with (
             _asked(session, served, served.canary_timeout_s) as asked,
@@ -130,19 +135,22 @@ async def _asked(session: Session, served: Served, bound_s: float) -> AsyncItera
         yield engine(served.engine, http, Upstream("http://127.0.0.1", served.model), patience)
 
 
-async def _started(session: Session, served: Served) -> str | None:
+async def _up(session: Session, served: Served) -> str | None:
     """Wait until the server listens and calls itself healthy; why it never will, or None."""
     give_up = time.monotonic() + served.load_timeout_s
-    if not await served_unit.runs(session, served.unit):
-        await served_unit.start(session, served.unit)
     restarts = await served_unit.restarts(session, served.unit)
     async with progress(f"{served.unit}: waiting for {served.model}"):
         while time.monotonic() < give_up:
-            if not await served_unit.runs(session, served.unit):
+            runs, again, listens = await asyncio.gather(
+                served_unit.runs(session, served.unit),
+                served_unit.restarts(session, served.unit),
+                session.listens(served.port),
+            )
+            if not runs:
                 return f"{served.unit} has ended"
-            if await served_unit.restarts(session, served.unit) > restarts:
+            if again > restarts:
                 return f"{served.unit} ended as it started"
-            if await session.listens(served.port):
+            if listens:
                 async with _asked(session, served, GLANCE_S) as asked:
                     if (await asked.health()).ok:
                         return None

@@ -78,7 +78,8 @@ if [ "$reload" = yes ]; then
   systemctl daemon-reload
   for c in $(docker ps -q --filter label=berth.instance); do
     docker exec "$c" nvidia-smi -L >/dev/null 2>&1 && continue
-    u=$(docker inspect -f '{{ index .Config.Labels "berth.instance" }}' "$c" 2>/dev/null) || continue
+    label='{{ index .Config.Labels "berth.instance" }}'
+    u=$(docker inspect -f "$label" "$c" 2>/dev/null) || continue
     # One that is just being taken down lets nobody in either: its unit is disabled first.
     systemctl try-restart "$u" || ! systemctl is-enabled --quiet "$u" 2>/dev/null || exit 1
   done

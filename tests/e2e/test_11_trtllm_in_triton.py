@@ -11,13 +11,13 @@ from typing import Any
 
 import pytest
 
+from tests.e2e.built_engines import PLACE, lay_out
 from tests.e2e.host import TestHost
 from tests.e2e.workspace import Workspace, only, reference
 
 STACK = "trtllm"
 AUDITOR, SENTRY = "gemma-4-e4b-it", "gemma-4-e2b-it"
 ENTRY = f"reference.{AUDITOR}"
-BUILT = "auditor-engines"
 GPU = 2
 LLMAPI, BATCHER, VLLM = "triton-llmapi", "triton-batcher", "triton-vllm"
 PARTS = [f"reference._{part}.{AUDITOR}" for part in ("postprocessing", "preprocessing")]
@@ -52,15 +52,7 @@ def loaded(host: TestHost) -> list[str]:
 
 @pytest.fixture(scope="module")
 def built(workspace: Workspace, host: TestHost) -> None:
-    """Engines as `trtllm-build` leaves them; the catalog entry names their directory."""
-    shape = {"num_hidden_layers": 4, "num_attention_heads": 8, "num_key_value_heads": 4}
-    shape |= {"hidden_size": 512, "head_size": 64, "max_position_embeddings": 8192}
-    told: dict[str, Any] = {"pretrained_config": {"name": AUDITOR, **shape}}
-    told["build_config"] = {"max_seq_len": 4096}
-    place = f"/data/triton/weights/{BUILT}"
-    host.sh(f"mkdir -p {place}; truncate -s 2G {place}/rank0.engine")
-    host.sh(f"cat > {place}/config.json <<'X'\n{json.dumps(told)}\nX")
-    workspace.change_model(AUDITOR, engine_dir=BUILT)
+    lay_out(workspace, host, AUDITOR)
 
 
 @pytest.fixture(scope="module")
@@ -120,7 +112,7 @@ def test_engines_that_are_not_whole_are_told_and_nothing_stays_loaded(
     workspace: Workspace, host: TestHost
 ) -> None:
     up(workspace, host, VLLM)
-    place = f"/data/triton/weights/{BUILT}/rank0.engine"
+    place = f"{PLACE}/rank0.engine"
     host.sh(f"mv {place} {place}.away")
     try:
         workspace.write_stack(STACK, sections(host, BATCHER))

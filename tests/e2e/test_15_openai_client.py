@@ -9,16 +9,23 @@ import openai
 import pytest
 from openai.types.chat import ChatCompletionUserMessageParam
 
+from tests.e2e.built_engines import lay_out
 from tests.e2e.clients import Reached, logged, status
 from tests.e2e.host import TestHost, until
 from tests.e2e.workspace import Workspace, reachable
 
 STACK = "clients"
 AUDITOR, SENTRY = "gemma-4-e4b-it", "gemma-4-e2b-it"
-ENGINES = ["triton-vllm", "vllm", "trtllm-serve", "triton-openai"]
+ENGINES = [
+    "triton-vllm",
+    "triton-llmapi",
+    "triton-batcher",
+    "vllm",
+    "trtllm-serve",
+    "triton-openai",
+]
 ROLES = ("auditor", "reviewer")
 """Both are served by one load."""
-TELLS_USAGE = {"triton-vllm", "vllm", "trtllm-serve", "triton-openai"}
 NEVER_SAYS_LENGTH = {"triton-openai"}
 """Triton's frontend says `stop` of every answer, also of one that its length cut."""
 SAYS_500 = {"triton-openai"}
@@ -46,6 +53,7 @@ def served(
     made = reachable(host, "triton@2", "triton@3", **roles)
     for role in ROLES:
         made["demo"]["roles"][role]["engine"] = request.param
+    lay_out(workspace, host, AUDITOR)
     workspace.write_stack(STACK, made)
     workspace.up(STACK)
     reached = Reached.of(workspace, STACK)
@@ -74,9 +82,8 @@ def test_a_chat_is_answered_under_the_name_that_was_asked(
     assert answer.model == role
     assert answer.choices[0].message.content
     assert answer.choices[0].finish_reason == _ended(served)
-    if served.engine in TELLS_USAGE:
-        assert answer.usage is not None
-        assert answer.usage.completion_tokens == 8
+    assert answer.usage is not None
+    assert answer.usage.completion_tokens == 8
     request_id = raw.headers["x-request-id"]
     until(lambda: bool(logged(host, request_id)), 10, "its line in the log")
     (line,) = logged(host, request_id)

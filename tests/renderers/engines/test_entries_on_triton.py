@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import copy
 import json
+import re
 from collections.abc import Awaitable, Callable, Iterator
 from pathlib import Path
 from typing import Any, TypeVar
@@ -222,24 +223,35 @@ def test_an_image_without_tensorrt_llm_says_so(entries: Entries) -> None:
 
 
 def test_a_stream_that_is_cut_off_stops_behind_the_ensemble_at_once(entries: Entries) -> None:
-    """Triton alone would generate its answer, which takes more than a second, to the end."""
+    """Triton alone would generate its answer, a step for each of its tokens, to the end."""
     placement = placed(BATCHER)
     entries.write(placement)
     entries.load(placement)
     metrics = f"http://127.0.0.1:{entries.triton.metrics_port}/metrics"
     upstream = Upstream(entries.triton.server.url, placement.entry, metrics_url=metrics)
-    sampling = Sampling(max_tokens=110, temperature=0.0)
+    tokens = 110
+    sampling = Sampling(max_tokens=tokens, temperature=0.0)
+    steps = re.compile(
+        r'^nv_trt_llm_general_metrics\{.*"iteration_counter".*\} (\S+)$', re.MULTILINE
+    )
 
     async def do() -> None:
         async with httpx.AsyncClient(trust_env=False) as http:
+
+            async def stepped() -> float:
+                (counted,) = steps.findall((await http.get(metrics)).text)
+                return float(counted)
+
             asked = engine(BATCHER, http, upstream)
+            before = await stepped()
             stream = asked.stream(Request(prompt="Tell me of quay 50", sampling=sampling))
             await anext(stream)
             assert (await asked.metrics()).requests_running == 1
             await asked.cancel(stream)
-            async with asyncio.timeout(0.5):
+            async with asyncio.timeout(20):
                 while (await asked.metrics()).requests_running:  # noqa: ASYNC110
                     await asyncio.sleep(0.02)
+            assert 0 < await stepped() - before < tokens
 
     asyncio.run(do())
     entries.unload(placement)
