@@ -173,6 +173,20 @@ def test_one_that_is_dropped_by_a_line_takes_no_answer_with_it(
     assert code == 0, said
 
 
+def test_one_that_is_added_by_a_line_costs_nobody_an_answer(
+    served: Served, host: TestHost, workspace: Workspace
+) -> None:
+    under = served.under
+    with constant_load(served.reached, [ROLE] * 2) as load:
+        until(lambda: load.served(ROLE) > 10, 60, "requests before")
+        workspace.write_stack(STACK, sections(host, under.engine, "triton@3"))
+        workspace.up(STACK)
+        until(lambda: well(host) == {*under.units}, 10, "both are well")
+        count = tokens(host, under.metrics[1])
+        until(lambda: tokens(host, under.metrics[1]) > count, 60, "requests to the new one")
+    assert load.failed(ROLE) == []
+
+
 class LongAnswers:
     """Streams that are under way for a long time, each at another replica."""
 
