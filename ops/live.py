@@ -13,8 +13,9 @@ from components.providers import host_inventory
 from components.providers.gateway_health import (
     ADAPTER_UNIT,
     GATEWAY_UNIT,
+    GatewayHealth,
     adapter_trouble,
-    gateway_trouble,
+    gateway_health,
 )
 from components.providers.role_engine import engine_of
 from components.providers.running_unit import RUNNING
@@ -63,6 +64,8 @@ class LiveHost:
     trouble: Refusal | None = None
     services: Mapping[str, str] = field(default_factory=dict)
     """Unit of its gateway, and of its adapter → what is wrong there, empty for nothing."""
+    gateway: GatewayHealth | None = None
+    """What its gateway says, where it has one."""
 
 
 def look(plan: Plan, ssh: Mapping[str, dict[str, Any]]) -> dict[str, LiveHost]:
@@ -123,7 +126,7 @@ async def _host(plan: Plan, name: str, ssh: Mapping[str, Any]) -> LiveHost:
     try:
         async with open_session(ssh) as session:
             inventory = await host_inventory.ask(session, plan.hosts[name])
-            services = await _services(session, plan.hosts[name].gateway)
+            gateway, services = await _services(session, plan.hosts[name].gateway)
             asked = await asyncio.gather(
                 *(_instance(session, each) for each in instances),
                 *(_server(session, each) for each in servers),
@@ -132,16 +135,19 @@ async def _host(plan: Plan, name: str, ssh: Mapping[str, Any]) -> LiveHost:
         return LiveHost(None, {}, refusal)
     names = [*(each.name for each in instances), *(each.served_by for each in servers)]
     found = dict(zip(names, asked, strict=True))
-    return LiveHost(inventory, found, services=services)
+    return LiveHost(inventory, found, services=services, gateway=gateway)
 
 
-async def _services(session: Session, gateway: Gateway | None) -> dict[str, str]:
+async def _services(
+    session: Session, gateway: Gateway | None
+) -> tuple[GatewayHealth | None, dict[str, str]]:
     if gateway is None:
-        return {}
-    found = {GATEWAY_UNIT: await gateway_trouble(session)}
+        return None, {}
+    health = await gateway_health(session)
+    found = {GATEWAY_UNIT: health.trouble}
     if gateway.adapter:
         found[ADAPTER_UNIT] = await adapter_trouble(session, gateway.adapter.port)
-    return found
+    return health, found
 
 
 async def _instance(session: Session, instance: PlannedInstance) -> LiveInstance:

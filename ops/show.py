@@ -43,12 +43,13 @@ def show(
     if gateways.row_count:
         console.print(gateways)
     models, missing = _models(plan, live)
+    roles, shut = _roles(plan, live)
     if plan.placements:
         console.print(models)
-        console.print(_roles(plan, live))
+        console.print(roles)
     for line in stand_ins(plan, live, reasons):
         console.print(line, style="yellow", highlight=False, markup=False, soft_wrap=True)
-    return not (troubled or idle or unserved or missing)
+    return not (troubled or idle or unserved or missing or shut)
 
 
 def stand_ins(plan: Plan, live: Mapping[str, LiveHost], reasons: Reasons = dict) -> list[str]:
@@ -203,16 +204,21 @@ def _why(placement: Placement, live: Mapping[str, LiveHost]) -> str:
     return (held.reason if held else "") or there.trouble
 
 
-def _roles(plan: Plan, live: Mapping[str, LiveHost]) -> Table:
-    table = _table("Roles", "role", "model", "served by", "on host", "at")
+def _roles(plan: Plan, live: Mapping[str, LiveHost]) -> tuple[Table, bool]:
+    """The table, and whether clients of a gateway get nothing from one that is in it."""
+    table = _table("Roles", "role", "model", "served by", "on host", "at", "clients")
+    shut = False
     for role, first in plan.roles.items():
         fallback = plan.fallback_of(first)
         instead = fallback and _state(first, live) != READY and _state(fallback, live) == READY
-        serving = (fallback,) if fallback and instead else plan.replicas_of(role)
-        for each in serving:
-            served = (each.served_by, each.instance.host_name, each.endpoint)
-            table.add_row(role, each.model, *served)
-    return table
+        for each in (fallback,) if fallback and instead else plan.replicas_of(role):
+            name, host = each.served_by, each.instance.host_name
+            gateway = live[host].gateway if host in live else None
+            why = gateway.why_not(each.demo, role, f"{name}.service") if gateway else ""
+            shut = shut or bool(why)
+            told = f"[red]refused[/red]: {escape(why)}" if why else "served" if gateway else ""
+            table.add_row(role, each.model, name, host, each.endpoint, told)
+    return table, shut
 
 
 def _live(instance: str, host: str, live: Mapping[str, LiveHost]) -> LiveInstance:

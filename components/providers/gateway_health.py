@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
 import httpx
@@ -17,10 +18,31 @@ from components.renderers.gateway_shell import ASK
 GATEWAY_UNIT, ADAPTER_UNIT = gateway_unit.NAME, adapter_unit.NAME
 GLANCE_S = 5.0
 """Bound on the adapter's answer, in seconds."""
+SILENT = "it does not answer"
 
 
-async def gateway_trouble(session: Session) -> str:
-    """What the gateway says is wrong; empty where nothing is.
+@dataclass(frozen=True)
+class GatewayHealth:
+    """What a gateway says of itself and of the roles that it knows."""
+
+    trouble: str
+    """What is wrong with it as a whole; empty where nothing is."""
+    roles: Mapping[str, Mapping[str, str]]
+    """`demo/role` → unit of a replica, or nothing for all of them → why it gets no requests."""
+
+    def why_not(self, demo: str, role: str, unit: str) -> str:
+        """Why clients get nothing of a role from a unit; empty where they do, and where the
+        gateway does not answer at all."""
+        if self.trouble == SILENT:
+            return ""
+        units = self.roles.get(f"{demo}/{role}")
+        if units is None:
+            return "the gateway does not know it"
+        return units.get(unit) or units.get("") or ""
+
+
+async def gateway_health(session: Session) -> GatewayHealth:
+    """Ask the gateway for its status.
 
     Raises:
         Refusal: the host cannot be asked.
@@ -30,9 +52,26 @@ async def gateway_trouble(session: Session) -> str:
         doing="asking for the gateway's status", as_root=True,
     )  # fmt: skip
     if done.status != 0:
-        return "it does not answer"
-    left_out = _object(done.stdout).get("left_out") or []
-    return "; ".join(f"{each.get('file')} is left out: {each.get('why')}" for each in left_out)
+        return GatewayHealth(SILENT, {})
+    said = _object(done.stdout)
+    left_out = said.get("left_out") or []
+    told = [f"{each.get('file')} is left out: {each.get('why')}" for each in left_out]
+    roles = {
+        f"{demo}/{role}": _unserved(about)
+        for demo, those in (said.get("demos") or {}).items()
+        for role, about in those.items()
+    }
+    return GatewayHealth("; ".join(told), roles)
+
+
+def _unserved(role: Mapping[str, Any]) -> dict[str, str]:
+    """Of the replicas that OpenAI's API is asked of."""
+    units = {
+        each["unit"]: each["trouble"]
+        for each in role.get("replicas") or []
+        if each["api"] == "openai" and each["trouble"]
+    }
+    return units | ({"": role["trouble"]} if role.get("trouble") else {})
 
 
 async def adapter_trouble(session: Session, port: int) -> str:
@@ -46,12 +85,12 @@ async def adapter_trouble(session: Session, port: int) -> str:
         Refusal: the host cannot be asked.
     """
     if not await session.listens(port):
-        return "it does not answer"
+        return SILENT
     async with tunnel(session, port, {}) as http:
         try:
             answer = await http.get("/health", timeout=GLANCE_S)
         except httpx.HTTPError:
-            return "it does not answer"
+            return SILENT
     refused = _object(answer.text).get("routes_refused") or {}
     told = [f"{name} stays as it was: {' '.join(why.split())}" for name, why in refused.items()]
     return "; ".join(told) if answer.status_code == 200 else f"it answers {answer.status_code}"

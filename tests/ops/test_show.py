@@ -8,6 +8,7 @@ import io
 import pytest
 from rich.console import Console
 
+from components.providers.gateway_health import GatewayHealth
 from ops.live import LiveHost
 from ops.show import show
 from tests.declarations import SECTIONS, changed, plan_of, with_replicas
@@ -60,3 +61,23 @@ def test_each_replica_of_a_role_is_a_line() -> None:
     assert [port for port in ("8000", "8001") if f":{port}/v2/models/shop.small" in roles] == [
         "8000", "8001",
     ]  # fmt: skip
+
+
+def test_a_role_that_the_gateway_refuses_is_told_though_its_model_is_there() -> None:
+    sections = changed("hosts/beta/gateway", {"adapter": {"image": "adapter:1"}})
+    plan = plan_of(sections)
+    (role,) = [name for name, each in plan.roles.items() if each.instance.host_name == "beta"]
+
+    def said(roles: dict[str, dict[str, str]]) -> tuple[bool, str]:
+        printed = io.StringIO()
+        live = {name: LiveHost(None, {}) for name in plan.hosts}
+        live["beta"] = LiveHost(None, {}, gateway=GatewayHealth("", roles))
+        show(Console(file=printed, width=250), plan, live)
+        text = printed.getvalue()
+        (line,) = [each for each in text[text.index("Roles") :].splitlines() if role in each]
+        return "served" in line, line
+
+    assert said({f"shop/{role}": {}})[0]
+    served, line = said({f"shop/{role}": {"": "its model is being replaced"}})
+    assert not served
+    assert "refused: its model is being replaced" in line

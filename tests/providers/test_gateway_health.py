@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Callable, Coroutine
-from typing import Any
+from typing import Any, TypeVar
 
 import pytest
 from starlette.applications import Starlette
@@ -13,13 +13,16 @@ from starlette.responses import JSONResponse
 from starlette.routing import Route
 
 from components.providers import gateway_health
+from components.providers.gateway_health import GatewayHealth
 from components.providers.ssh import Session, open_session
 from tests.engines.serving import serving
 from tests.providers.local_sshd import LocalSshd, free_port
 
+Answer = TypeVar("Answer")
 
-def asked(sshd: LocalSshd, what: Callable[[Session], Coroutine[Any, Any, str]]) -> str:
-    async def ask() -> str:
+
+def asked(sshd: LocalSshd, what: Callable[[Session], Coroutine[Any, Any, Answer]]) -> Answer:
+    async def ask() -> Answer:
         async with open_session(sshd.ssh) as session:
             return await what(session)
 
@@ -52,14 +55,37 @@ def test_one_that_does_not_run_does_not_answer(sshd: LocalSshd) -> None:
     told = asked(sshd, lambda session: gateway_health.adapter_trouble(session, port))
     assert told == "it does not answer"
     # No gateway of Berth's runs on the machine of the tests.
-    assert asked(sshd, gateway_health.gateway_trouble) == "it does not answer"
+    silent = asked(sshd, gateway_health.gateway_health)
+    assert silent.trouble == "it does not answer"
+    assert silent.why_not("desk", "clerk", "triton@0.service") == ""
+
+
+def gateway_says(sshd: LocalSshd, status: dict[str, Any]) -> GatewayHealth:
+    sshd.executable("python3", f"#!/bin/sh\necho '{json.dumps(status)}'\n")
+    try:
+        return asked(sshd, gateway_health.gateway_health)
+    finally:
+        (sshd.bin / "python3").unlink()
 
 
 def test_a_gateway_tells_which_files_it_left_out_and_why(sshd: LocalSshd) -> None:
-    status = {"left_out": [{"file": "desk.json", "why": "no such key"}], "demos": {}}
-    sshd.executable("python3", f"#!/bin/sh\necho '{json.dumps(status)}'\n")
-    try:
-        told = asked(sshd, gateway_health.gateway_trouble)
-    finally:
-        (sshd.bin / "python3").unlink()
-    assert told == "desk.json is left out: no such key"
+    left_out = [{"file": "desk.json", "why": "no such key"}]
+    told = gateway_says(sshd, {"left_out": left_out, "demos": {}})
+    assert told.trouble == "desk.json is left out: no such key"
+
+
+def test_a_role_that_clients_get_nothing_of_is_told_with_the_reason(sshd: LocalSshd) -> None:
+    def replica(unit: str, trouble: str | None, api: str = "openai") -> dict[str, Any]:
+        return {"api": api, "unit": unit, "trouble": trouble}
+
+    replicas = [replica("a", None), replica("b", "its health is 500"), replica("a", "x", "kserve")]
+    roles = {
+        "half": {"trouble": None, "replicas": replicas},
+        "shut": {"trouble": "its model is being replaced", "replicas": [replica("a", None)]},
+    }
+    told = gateway_says(sshd, {"left_out": [], "demos": {"desk": roles}})
+    assert told.trouble == ""
+    assert told.why_not("desk", "half", "a") == ""
+    assert told.why_not("desk", "half", "b") == "its health is 500"
+    assert told.why_not("desk", "shut", "a") == "its model is being replaced"
+    assert told.why_not("desk", "gone", "a") == "the gateway does not know it"
