@@ -42,7 +42,7 @@ class Patience:
     doubt_s: float = 5.0
     """Silence after which the engine is asked for a token of another request."""
     whole_s: float = 1800.0
-    """One request from beginning to end."""
+    """A stream from beginning to end; of a whole answer each wait for its next bytes."""
     look_s: float = 5.0
     """Health, version and metrics: trtllm-serve may wait 2 s for an entry of its JSON metrics."""
 
@@ -149,7 +149,8 @@ class Stops(Enum):
 
 
 class Engine(Protocol):
-    """One model in one server. Every call is bounded and raises nothing but EngineError."""
+    """One model in one server. Every call is bounded and raises nothing but EngineError, save
+    ValueError for messages where `renders_chat` is false."""
 
     @property
     def name(self) -> str:

@@ -46,7 +46,7 @@ class BuildVersions(Declared):
 
 class Build(Declared):
     """An image that is built on every host that uses it. It is named `build:<name>` wherever an
-    image is: in `berth:images`, in a catalog entry, in an instance."""
+    image of an engine is: in `berth:images`, in a catalog entry, in an instance."""
 
     context: Relative
     """Directory of the project that is sent to Docker. All files in it count as inputs."""

@@ -63,7 +63,8 @@ class Gateway(Declared):
     workers: int = Field(default=4, ge=1, le=64)
     """nginx's worker processes."""
     url: Annotated[str, Field(pattern=r"^https?://[A-Za-z0-9.:\[\]-]+$")] | None = None
-    """By what clients reach it. Unset: `https://`, the host's `ssh.address`, and `port`."""
+    """By what clients reach it. Unset: `https://` (`http://` where `tls` is `off`), the host's
+    `ssh.address`, and `port`."""
     adapter: Adapter | None = None
     """The adapter beside it; without one, only engines that speak OpenAI's API can be reached."""
 

@@ -67,7 +67,8 @@ class PlannedServer:
     """A server of one model's own, for life, on the GPUs of an instance."""
 
     name: str
-    """`<demo>-<role>`, by the first of its roles; its unit without `.service`."""
+    """`<demo>-<role>`, by the first of its roles, with the instance's id behind for a further
+    replica; its unit without `.service`."""
     image: str
     port: int
     """On the host's loopback."""
