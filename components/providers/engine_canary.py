@@ -25,6 +25,9 @@ STOPS_S = 5.0
 looks only once a second."""
 LOOK_S = 0.2
 """Pause between two looks at its metrics: one without a token in it has ended, in seconds."""
+STILL_S = 1.0
+"""As that, where its gauge says that a request still runs: vLLM brings the gauge up to date in its
+next step only, so after the last request was cut off it may stay (vLLM #22545, #29928)."""
 Meter = Callable[[], Awaitable[Metrics]]
 
 
@@ -90,22 +93,24 @@ async def _cut_off(engine: Engine) -> tuple[str | None, Stops]:
 
 
 async def _goes_on(meter: Meter) -> str | None:
-    """Whether it generates for nobody, as far as its metrics tell: requests that run, else tokens
+    """Whether it generates for nobody, as far as its metrics tell: requests that run, and tokens
     that are counted. An engine without either is taken at its word."""
     give_up = time.monotonic() + STOPS_S
-    before = None
+    before, since = None, time.monotonic()
     while True:
         try:
             now = await meter()
         except EngineError:
             return None
-        if now.requests_running is None and now.generation_tokens_total in (None, before):
+        running, made = now.requests_running, now.generation_tokens_total
+        if running == 0 or (running is None and made is None):
             return None
-        if now.requests_running == 0:
+        if made != before:
+            before, since = made, time.monotonic()
+        elif made is not None and time.monotonic() - since >= (STILL_S if running else 0):
             return None
         if time.monotonic() > give_up:
             return f"it still generates {STOPS_S:.0f} s later"
-        before = now.generation_tokens_total
         await asyncio.sleep(LOOK_S)
 
 

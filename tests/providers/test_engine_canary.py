@@ -31,6 +31,10 @@ class Counting(FakeTriton):
     deaf: bool = False
     """Whether it goes on for a client that has gone."""
     made: int = 0
+    active: str = ""
+    """What it says of the requests that run, always."""
+    counts: bool = True
+    """Whether it tells of its tokens."""
 
     @property
     def app(self) -> Starlette:
@@ -38,7 +42,11 @@ class Counting(FakeTriton):
 
     def _counts(self, _: Request) -> PlainTextResponse:
         self.made += 1 if self.deaf else 0
-        return PlainTextResponse(f'vllm:generation_tokens_total{{model="m"}} {self.made}\n')
+        counts = f'vllm:generation_tokens_total{{model="m"}} {self.made}\n' if self.counts else ""
+        if self.active:
+            labels = 'model="m",request_type="active"'
+            counts += f"nv_trt_llm_request_metrics{{{labels}}} {self.active}\n"
+        return PlainTextResponse(counts)
 
     async def _events(self, body: dict[str, Any]) -> AsyncIterator[str]:
         self.endless = '"max_tokens": 256' in body["sampling_parameters"]
@@ -74,6 +82,24 @@ def test_one_that_generates_for_nobody_does_not_serve(monkeypatch: pytest.Monkey
     monkeypatch.setattr(engine_canary, "LOOK_S", 0.05)
     why = said_of(Counting(VLLM, deaf=True), metered=True)
     assert why == "a stream cannot be cut off: it still generates 0 s later"
+
+
+def test_a_gauge_that_stays_behind_is_not_believed_where_no_token_is_made(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(engine_canary, "STOPS_S", 2.0)
+    monkeypatch.setattr(engine_canary, "STILL_S", 0.3)
+    assert said_of(Counting(VLLM, active="1"), metered=True) is None
+
+
+@pytest.mark.parametrize("told", [{"deaf": True}, {"counts": False}])
+def test_a_gauge_is_believed_where_tokens_are_made_or_not_told(
+    monkeypatch: pytest.MonkeyPatch, told: dict[str, bool]
+) -> None:
+    monkeypatch.setattr(engine_canary, "STOPS_S", 0.6)
+    monkeypatch.setattr(engine_canary, "STILL_S", 0.2)
+    why = said_of(Counting(VLLM, active="1", **told), metered=True)
+    assert why == "a stream cannot be cut off: it still generates 1 s later"
 
 
 def test_one_that_fails_does_not_serve_and_its_own_words_say_why() -> None:
