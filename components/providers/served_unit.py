@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from components.providers import berth_host
 from components.providers.gpu_memory import Memory, not_freed, read_memory
@@ -87,7 +87,8 @@ async def end(
 ) -> None:
     """Stop the unit, for good, and wait until the memory of its GPUs is back.
 
-    A unit that is not there, or has ended, needs nothing.
+    A unit that is not there needs nothing, nor does one that has ended and would not come back: one
+    that is just ending or has failed may, by `Restart` or at the next boot.
 
     Args:
         gpus: UUIDs.
@@ -97,9 +98,11 @@ async def end(
     Raises:
         Refusal: it does not stop, or memory is still held when the time is over.
     """
-    if not await runs(session, unit):
+    state = await _state(session, unit)
+    ended = state.get("ActiveState") in ("inactive", "failed")
+    if state.get("LoadState") == "not-found" or (ended and not _comes_back(state)):
         return
-    before = await read_memory(session)
+    before = None if ended else await read_memory(session)
     async with progress(f"stopping {unit}"):
         done = await session.run(
             "systemctl", "disable", "--now", "--quiet", unit,
@@ -114,6 +117,19 @@ async def end(
     if before is not None:
         async with progress(f"waiting for the memory of {unit}"):
             await _wait_freed(session, unit, before, gpus, claim_mib, timeout_s)
+
+
+async def _state(session: Session, unit: str) -> dict[str, str]:
+    """What systemd says of it, by systemd's names."""
+    done = await session.run(
+        "systemctl", "show", "--property", "LoadState,ActiveState,UnitFileState", unit,
+        doing=f"asking for {unit}'s state",
+    )  # fmt: skip
+    return dict(line.partition("=")[::2] for line in done.stdout.splitlines())
+
+
+def _comes_back(state: Mapping[str, str]) -> bool:
+    return state.get("UnitFileState") == "enabled"
 
 
 async def _wait_freed(

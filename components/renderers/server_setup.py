@@ -42,8 +42,8 @@ reload=yes
 
 
 def prepare(placement: Placement, container: str, container_id: str, host_stack: str) -> str:
-    """Before it is started: the unit's environment written, and containers gone that a killed run
-    left behind.
+    """Before it is started: containers gone that a killed run left behind, with the unit stopped
+    where it runs another than its own, and the unit's environment written.
 
     Args:
         container: its container's name.
@@ -53,9 +53,14 @@ def prepare(placement: Placement, container: str, container_id: str, host_stack:
     planned = server_container.planned(placement)
     text = unit.server_environment(placement, container, host_stack)
     return f"""\
+left=$(docker ps -aq --no-trunc --filter label=berth.instance={planned.name})
+left=$(echo "$left" | grep -vx '{container_id}' || true)
+if [ -n "$left" ]; then
+  # The unit may hold one of them, and systemd would start it over and over from here on.
+  [ "$(docker inspect --format '{{{{.State.Running}}}}' '{container_id}' 2>/dev/null)" = true ] ||
+    systemctl stop {planned.unit} 2>/dev/null || true
+  docker rm -f $left >/dev/null
+fi
 printf '%s' '{text}' > {planned.environment_file}.new
 mv -f {planned.environment_file}.new {planned.environment_file}
-for c in $(docker ps -aq --no-trunc --filter label=berth.instance={planned.name}); do
-  [ "$c" = '{container_id}' ] || docker rm -f "$c" >/dev/null
-done
 """

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
+from pathlib import Path
 
 import pytest
 
@@ -26,11 +28,55 @@ def test_every_script_is_one_that_sh_can_read(script: str) -> None:
     assert (done.returncode, done.stderr) == (0, "")
 
 
-def test_what_a_killed_run_left_goes_and_its_own_container_stays() -> None:
-    assert "CONTAINER=c\n" in PREPARE
+SAYS = """#!/bin/sh
+case "$1" in
+ps) printf '%s\\n' {there} ;;
+inspect) echo {runs} ;;
+*) echo "$(basename "$0") $*" >> {done} ;;
+esac
+"""
+
+
+def prepared(place: Path, there: str, *, runs: bool) -> list[str]:
+    """What is done to units and containers of a host.
+
+    Args:
+        there: ids of the containers with the server's label.
+        runs: whether its own one does.
+    """
+    done = place / "done"
+    done.touch()
+    for name in ("docker", "systemctl"):
+        says = SAYS.format(there=there, runs=str(runs).lower(), done=done)
+        (place / name).write_text(says)
+        (place / name).chmod(0o755)
+    (place / "etc/servers").mkdir(parents=True)
+    subprocess.run(
+        ["sh", "-eu"],
+        input=PREPARE.replace("/etc/berth", f"{place}/etc"),
+        text=True,
+        check=True,
+        env={"PATH": f"{place}:{os.environ['PATH']}"},
+    )
+    assert "CONTAINER=c\n" in (place / "etc/servers/shop-architect.env").read_text()
+    return done.read_text().splitlines()
+
+
+def test_what_a_killed_run_left_goes_once_its_unit_does_not_run_it_any_more(
+    tmp_path: Path,
+) -> None:
+    gone = prepared(tmp_path, "0123 4567 89ab", runs=False)
+    assert gone == ["systemctl stop shop-architect.service", "docker rm -f 4567 89ab"]
+
+
+def test_its_own_container_goes_on_while_others_are_removed(tmp_path: Path) -> None:
+    assert prepared(tmp_path, "4567 0123", runs=True) == ["docker rm -f 4567"]
+
+
+@pytest.mark.parametrize("there", ["", "0123"])
+def test_where_nothing_was_left_its_unit_is_not_touched(tmp_path: Path, there: str) -> None:
     assert "label=berth.instance=shop-architect" in PREPARE
-    assert """[ "$c" = '0123' ] || docker rm -f""" in PREPARE
-    assert "systemctl" not in PREPARE
+    assert prepared(tmp_path, there, runs=False) == []
 
 
 def test_systemd_reads_units_anew_only_where_the_unit_changed() -> None:
