@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
+
 from components.renderers.container import PublishedPort
 from components.renderers.engines import SERVERS, ServerRenderer
 from models.instance import LOOPBACK, Mount
@@ -29,6 +32,14 @@ def environment(placement: Placement) -> list[str]:
     declared = placement.instance.declared.environment
     merged = {**renderer(placement).environment(placement), **declared}
     return [f"{name}={value}" for name, value in sorted(merged.items())]
+
+
+def files_digest(placement: Placement) -> str:
+    """Of the files that it reads once, at its start; empty where it reads none."""
+    files = dict(renderer(placement).files(placement))
+    if not files:
+        return ""
+    return hashlib.sha256(json.dumps(files, sort_keys=True).encode()).hexdigest()[:16]
 
 
 def mounts(placement: Placement) -> list[Mount]:
