@@ -22,7 +22,7 @@ async def answers_a_token(canary: Callable[[], Awaitable[Completion]]) -> Health
         async with asyncio.timeout(ANSWER_S):
             await canary()
     except TimeoutError:
-        return Health(False, f"no token within {ANSWER_S:g} s")
+        return Health(False, f"no token within {ANSWER_S:g} s", late=True)
     except EngineError as error:
-        return Health(False, f"no token: {error.message}")
+        return Health(False, f"no token: {error.message}", late=error.late)
     return Health(True)

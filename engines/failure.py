@@ -34,6 +34,11 @@ class EngineError(Exception):
             return "rate_limit_error"
         return "invalid_request_error" if self.status < 500 else "server_error"
 
+    @property
+    def late(self) -> bool:
+        """Whether all it says is that no answer came in time."""
+        return self.code == "engine_silent"
+
 
 def refused(message: str, *, param: str = "", code: str | None = None) -> EngineError:
     """The request itself is wrong."""

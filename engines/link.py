@@ -52,7 +52,7 @@ class Link:
         try:
             answer = await self.get(path)
         except EngineError as error:
-            return Health(False, error.message)
+            return Health(False, error.message, late=error.late)
         if answer.status_code == 200:
             return Health(True)
         said = " ".join(answer.text.split())[:200]

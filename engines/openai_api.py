@@ -62,7 +62,7 @@ class OpenAiEngine:
             answer = await self._link.get("/v1/models")
             models = [str(row["id"]) for row in answer.json()["data"]]
         except EngineError as error:
-            return Health(False, error.message)
+            return Health(False, error.message, late=error.late)
         except (ValueError, KeyError, TypeError):
             return Health(False, f"/v1/models answers {answer.status_code} and no list")
         if self._upstream.model in models:

@@ -130,6 +130,8 @@ class Health:
 
     ok: bool
     reason: str = ""
+    late: bool = False
+    """Whether all that speaks against it is that no answer came in time: it may just be busy."""
 
 
 @dataclass(frozen=True)

@@ -33,4 +33,4 @@ async def canary_of(
             http = await stack.enter_async_context(tunnel(session, wanted.metrics_port, {}))
             upstream = Upstream(AT, wanted.model, f"{AT}/metrics")
             meter = engine(wanted.engine, http, upstream, patience).metrics
-        return await canary(asked, bound_s, meter)
+        return await canary(asked, bound_s, meter, alone=alone)

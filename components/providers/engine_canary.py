@@ -31,18 +31,21 @@ next step only, so after the last request was cut off it may stay (vLLM #22545, 
 Meter = Callable[[], Awaitable[Metrics]]
 
 
-async def canary(engine: Engine, timeout_s: float, meter: Meter | None = None) -> str | None:
+async def canary(
+    engine: Engine, timeout_s: float, meter: Meter | None = None, *, alone: bool = True
+) -> str | None:
     """Answer, stream, cancel, answer again; why it fails, or None.
 
     Args:
-        engine: the model; nobody else uses it yet.
+        engine: the model.
         timeout_s: bound on each of the steps, in seconds.
         meter: its counts, where the engine cannot ask for them itself.
+        alone: whether nobody else can be using it, so that its metrics tell of the canary alone.
     """
 
     async def is_cut_off(engine: Engine) -> str | None:
         why, stops = await _cut_off(engine)
-        if why is None and stops is not Stops.RUNS_ON:
+        if why is None and alone and stops is not Stops.RUNS_ON:
             why = await _goes_on(meter or engine.metrics)
         return why
 

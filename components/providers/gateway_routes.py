@@ -11,7 +11,7 @@ from components.providers.ssh import Session
 from models.refusal import Refusal
 
 REPLACED = "its model is being replaced"
-AGAIN = "its model is being loaded again"
+LOADING = "its model is being loaded"
 
 
 async def change(session: Session, action: str, payload: Mapping[str, Any]) -> None:
@@ -33,14 +33,18 @@ async def change(session: Session, action: str, payload: Mapping[str, Any]) -> N
 
 async def close(
     session: Session, holder: str, load: str, reason: str, drain_s: float | None = None
-) -> None:
-    """Send no more requests to a load that is about to go; those under way are waited for.
+) -> bool:
+    """Send no more requests to a load that is about to go, or whose canary is about to look at it;
+    those under way are waited for.
 
     Args:
         holder: who claims it: `project/stack/demo`.
         load: its claim's name.
         reason: what clients are told.
         drain_s: how long to wait, in seconds; None: as the gateway declares.
+
+    Returns:
+        Whether clients came by the gateway and none is left: nobody else uses it then.
 
     Raises:
         Refusal: the gateway cannot be changed.
@@ -52,6 +56,17 @@ async def close(
         session, "routes", "close", payload=payload, doing=f"closing the routes to {load}"
     )
     _tell_of_those_left(answer, load)
+    return bool(answer and answer.get("closed") and not answer.get("left"))
+
+
+async def close_for_canary(session: Session, holder: str, load: str) -> bool:
+    """As `close`, of a load that is to come. One that cannot be closed keeps no model from loading:
+    whether a route can be opened again is for its own resource to see."""
+    try:
+        return await close(session, holder, load, LOADING)
+    except Refusal as refusal:
+        say(str(refusal))
+        return False
 
 
 async def tell(session: Session, holder: str, load: str, reason: str) -> None:

@@ -38,6 +38,9 @@ DEAD = "Stub process"
 DEAD_S = 3.0
 """How long Triton may take to notice that there is nothing to unload, in seconds."""
 
+Closing = Callable[[], Awaitable[None]]
+"""Sends no more requests to a model, and waits for those under way."""
+
 
 class ModelLoading:
     """What is done with one model over one connection."""
@@ -67,7 +70,9 @@ class ModelLoading:
                 refusal.cause, consequence=refusal.consequence, fix=refusal.fix, at=refusal.at
             ) from refusal
 
-    async def ensure(self, *, anew: bool = False, known: bool = True) -> str:
+    async def ensure(
+        self, *, anew: bool = False, known: bool = True, close: Closing | None = None
+    ) -> str:
         """Have the model loaded as declared, and answering; its digest.
 
         Idempotent: what a killed run began is waited for, and kept if it is what is wanted.
@@ -76,6 +81,8 @@ class ModelLoading:
             anew: unload what is loaded even if its digest is the wanted one.
             known: whether what is loaded has been through the canary; a run may have been killed
                 between the two.
+            close: sends no more requests to the model, before it goes or its canary looks at it;
+                where it is kept, they go on.
 
         Raises:
             NotServing: server not up, load or canary failed, or it takes more than its claim.
@@ -97,10 +104,11 @@ class ModelLoading:
                 if failure is None:
                     return digest
                 say(f"{self._name}{wanted.model} is READY but fails ({failure}): loading it again")
-                await self.unload(broken)
+                await self.unload(broken, first=close)
             else:
-                await self.unload()
-        return await self._load()
+                await self.unload(first=close)
+            close = None
+        return await self._load(close)
 
     async def _settled(self) -> ModelState:
         """Its state once it neither loads nor unloads.
@@ -120,9 +128,7 @@ class ModelLoading:
                     return ModelState("")
         return await wait_settled(self._triton, self._wanted)
 
-    async def unload(
-        self, failure: str | None = None, *, first: Callable[[], Awaitable[None]] | None = None
-    ) -> None:
+    async def unload(self, failure: str | None = None, *, first: Closing | None = None) -> None:
         """Unload and wait until Triton and the GPUs both say that it is gone.
 
         Args:
@@ -170,10 +176,14 @@ class ModelLoading:
         except Refusal:
             say(f"{self._name}{self._wanted.model} had lost its process: Triton is left unloading")
 
-    async def _load(self) -> str:
+    async def _load(self, close: Closing | None) -> str:
+        """Load it. Its routes may be open still, as where its server was started again."""
         wanted = self._wanted
-        before = await self._memory()
-        log_end = await engine_log.cursor(self._session, wanted.unit)
+        before, log_end, alone = await asyncio.gather(
+            self._memory(),
+            engine_log.cursor(self._session, wanted.unit),
+            self._closed(close),
+        )
         try:
             async with progress(f"{self._name}loading {wanted.model}"):
                 await self._triton.load(wanted.model, timeout_s=wanted.load_timeout_s)
@@ -203,7 +213,7 @@ class ModelLoading:
                 wanted.instance, wanted.model, wanted.digest, digest
             )
         async with progress(f"{self._name}canary of {wanted.model}"):
-            failure = await day_one.canary_of(self._session, self._triton, wanted)
+            failure = await day_one.canary_of(self._session, self._triton, wanted, alone=alone)
         if failure is not None:
             held = await self._clear(before, failure)
             raise triton_refusals.does_not_answer(
@@ -217,6 +227,16 @@ class ModelLoading:
                 wanted.instance, wanted.model, "; ".join(taken), OVER_MIB, held
             )
         return digest
+
+    async def _closed(self, close: Closing | None) -> bool:
+        """Whether no client can come. A gateway that cannot be changed keeps no model from loading:
+        whether a route can be opened again is for its own resource to see."""
+        try:
+            await (close() if close else asyncio.sleep(0))
+        except Refusal as refusal:
+            say(str(refusal))
+            return False
+        return True
 
     async def _canary(self) -> str | None:
         wanted = self._wanted

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 
 from components.providers import ssh_refusals
-from components.providers.model_loading import ModelLoading
+from components.providers.model_loading import Closing, ModelLoading
 from components.providers.model_server import (
     STARTING,
     Wanted,
@@ -89,9 +88,7 @@ async def _gone(session: Session, wanted: Wanted) -> bool:
     return await unit_state(session, wanted.unit) not in STARTING
 
 
-async def remove(
-    session: Session, wanted: Wanted, first: Callable[[], Awaitable[None]] | None = None
-) -> None:
+async def remove(session: Session, wanted: Wanted, first: Closing | None = None) -> None:
     """Unload the model if a server holds it; a server that is not there holds nothing.
 
     A unit that is just starting refuses connections while it loads its models (`--load-model`), so

@@ -9,7 +9,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import Any
 
-from components.providers import engine_log, served_unit
+from components.providers import engine_log, gateway_routes, served_unit
 from components.providers.engine_canary import canary
 from components.providers.gpu_memory import OVER_MIB, beyond_claim, read_memory
 from components.providers.load_failure import load_refused
@@ -37,6 +37,8 @@ class Served:
     model: str
     gpus: list[str]
     claim_mib: int
+    holder: str
+    claim_name: str
     load_timeout_s: float
     unload_timeout_s: float
     canary_timeout_s: float
@@ -51,6 +53,8 @@ class Served:
             model=props["model"],
             gpus=list(props["gpus"]),
             claim_mib=int(props["claim_mib"]),
+            holder=props["holder"],
+            claim_name=props["claim_name"],
             load_timeout_s=float(props["load_timeout_s"]),
             unload_timeout_s=float(props["unload_timeout_s"]),
             canary_timeout_s=float(props["canary_timeout_s"]),
@@ -58,7 +62,10 @@ class Served:
 
 
 async def await_answers(session: Session, served: Served) -> None:
-    """Wait for the server, then see it through the canary.
+    """Wait for the server, then see it through the canary, behind a closed route.
+
+    The route may be open still: the unit was stopped by hand, or systemd has started it again since
+    it was looked at. Whoever asks for it opens the route, as another moment of coming to serve.
 
     A server that fails is stopped: systemd would start it over and over, and each time it would
     take its GPUs anew.
@@ -68,10 +75,11 @@ async def await_answers(session: Session, served: Served) -> None:
             has claimed.
         Refusal: it does not stop then, or its memory is not back.
     """
-    begun, running, was = await asyncio.gather(
+    begun, running, was, quiet = await asyncio.gather(
         engine_log.cursor(session, served.unit),
         served_unit.runs(session, served.unit),
         read_memory(session),
+        gateway_routes.close_for_canary(session, served.holder, served.claim_name),
     )
     before = None if running else was
     if not running:
@@ -82,7 +90,8 @@ async def await_answers(session: Session, served: Served) -> None:
             _asked(session, served, served.canary_timeout_s) as asked,
             progress(f"{served.unit}: canary"),
         ):
-            why = await canary(asked, served.canary_timeout_s)
+            alone = quiet or not running
+            why = await canary(asked, served.canary_timeout_s, alone=alone)
     now = await read_memory(session) if why is None else None
     taken = beyond_claim(before, now, served.gpus, served.claim_mib) if now else []
     if why is None and not taken:
@@ -116,16 +125,21 @@ async def _ended(session: Session, served: Served) -> str:
 
 
 async def glance(session: Session, served: Served) -> str | None:
-    """`READY` if it answers, `STARTING` if its unit still may come up, None if it is gone."""
+    """`READY` if it answers, `STARTING` if its unit still may come up, None if it is gone.
+
+    One that has not answered in time is taken to be as it was: so many clients may wait before it.
+    """
     if not await served_unit.runs(session, served.unit):
         return None
     if not await session.listens(served.port):
         return STARTING
     async with _asked(session, served, GLANCE_S) as asked:
         health = await asked.ready()
-    if not health.ok:
+    if health.late:
+        say(f"{served.unit}: {served.model} is taken to be as it was: {health.reason}")
+    elif not health.ok:
         say(f"{served.unit}: {served.model} counts as gone: {health.reason}")
-    return READY if health.ok else None
+    return READY if health.ok or health.late else None
 
 
 @asynccontextmanager

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import pulumi
@@ -12,7 +12,7 @@ from components.providers import fallback as falling_back
 from components.providers import gateway_routes, ledger
 from components.providers.fallback import ALWAYS, FAILED, READY, STANDBY, STANDS_BY
 from components.providers.load_failure import NotServing
-from components.providers.model_loading import ModelLoading
+from components.providers.model_loading import Closing, ModelLoading
 from components.providers.model_reading import Seen, remove, see
 from components.providers.model_server import Wanted, server
 from components.providers.plain_refusals import BerthProvider, same
@@ -133,7 +133,9 @@ class TritonModelProvider(BerthProvider):
             if "claim_name" in _props:  # A state of before there were claims has none.
                 await falling_back.keep_the_last(session, _props)
             if _props.get("state") != FAILED:  # That left nothing behind.
-                await remove(session, Wanted.of(_props), _closing(session, _props))
+                await remove(
+                    session, Wanted.of(_props), _closing(session, _props, gateway_routes.REPLACED)
+                )
             if "claim_name" in _props:
                 await ledger.release_leaving(session, _props["holder"], _props["claim_name"])
 
@@ -252,14 +254,13 @@ def _ensure(props: Mapping[str, Any], *, anew: bool = False, known: bool = True)
         return _inputs(props) | STANDS_BY | _NOT_LOADED
 
     async def work(session: Session) -> str:
-        if anew:
-            await _close(session, props, gateway_routes.AGAIN)
         async with server(session, wanted) as triton:
             loading = ModelLoading(session, triton, wanted)
             if props.get("fallback"):
                 await loading.wait_for_server()
                 await falling_back.make_room(session, props)
-            return await loading.ensure(anew=anew, known=known)
+            close = _closing(session, props, gateway_routes.LOADING)
+            return await loading.ensure(anew=anew, known=known, close=close)
 
     try:
         with server_turn(_server(props), _doing(props, "loading")):
@@ -270,23 +271,20 @@ def _ensure(props: Mapping[str, Any], *, anew: bool = False, known: bool = True)
 
 def _unload(props: Mapping[str, Any]) -> None:
     async def work(session: Session) -> None:
-        await remove(session, Wanted.of(props), _closing(session, props))
+        await remove(session, Wanted.of(props), _closing(session, props, gateway_routes.REPLACED))
 
     with server_turn(_server(props), _doing(props, "unloading")):
         on_host(props["ssh"], work)
 
 
-def _closing(session: Session, props: Mapping[str, Any]) -> Callable[[], Awaitable[None]]:
+def _closing(session: Session, props: Mapping[str, Any], reason: str) -> Closing:
+    """Its clients are sent elsewhere, or told to wait, before they could meet a model that goes."""
+
     async def close() -> None:
-        await _close(session, props, gateway_routes.REPLACED)
+        if "claim_name" in props:  # A state of before there were claims has none.
+            await gateway_routes.close(session, props["holder"], props["claim_name"], reason)
 
     return close
-
-
-async def _close(session: Session, props: Mapping[str, Any], reason: str) -> None:
-    """Its clients are sent elsewhere, or told to wait, before they could meet a model that goes."""
-    if "claim_name" in props:  # A state of before there were claims has none.
-        await gateway_routes.close(session, props["holder"], props["claim_name"], reason)
 
 
 def _doing(props: Mapping[str, Any], what: str) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import threading
@@ -11,6 +12,7 @@ from typing import Any
 import httpx
 import pytest
 
+from components.providers import berth_host
 from components.providers.fallback import READY
 from components.providers.triton_model import TritonModelProvider
 from models.refusal import Refusal
@@ -255,3 +257,56 @@ def test_a_server_that_dies_while_loading_is_refused(own_triton: RealTriton) -> 
     killer.start()
     assert "the connection broke off" in _refused(own_triton.props("fatal")).cause
     killer.join()
+
+
+@pytest.fixture
+def clients(triton: RealTriton, monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
+    """Inputs of a model that a gateway knows: what it closes is told among the models' lifetimes,
+    by the name of the load."""
+    triton.sshd.executable(
+        "berth-host",
+        f'#!/bin/sh\n[ "$2" = close ] && echo "close $(grep -o "in-[a-z]*")" >> '
+        f"{triton.place}/lifetimes\n"
+        """echo '{"closed": ["architect"], "left": 0, "claims": []}'\n""",
+    )
+    monkeypatch.setattr(berth_host, "PROGRAM", "berth-host")
+    return {"holder": "berth/dev/shop"}
+
+
+def test_a_model_that_its_server_has_lost_gets_no_client_before_its_canary(
+    triton: RealTriton, clients: dict[str, Any]
+) -> None:
+    triton.entry("in-lost")
+    assert _create(triton.props("in-lost", claim_name="in-lost", **clients))["state"] == READY
+    assert triton.lifetimes("in-lost") == ["close", "begin"]
+
+
+def test_one_that_is_unloaded_to_be_loaded_again_is_closed_once_and_before(
+    triton: RealTriton, clients: dict[str, Any]
+) -> None:
+    triton.entry("in-hand", digest="theirs")
+    triton.by_hand("load", "in-hand")
+    triton.entry("in-hand")
+    _create(triton.props("in-hand", claim_name="in-hand", **clients))
+    assert triton.lifetimes("in-hand") == ["begin", "close", "end", "begin"]
+
+
+def test_one_that_is_only_looked_at_keeps_its_clients(
+    triton: RealTriton, clients: dict[str, Any]
+) -> None:
+    triton.entry("in-use")
+    triton.by_hand("load", "in-use")
+    about = {"claim_name": "in-use", **clients}
+    outs = _create(triton.props("in-use", **about))
+    PROVIDER.update("x", outs, triton.props("in-use", wanted="again", **about))
+    PROVIDER.read("x", outs)
+    assert triton.lifetimes("in-use") == ["begin"]
+
+
+def test_a_gateway_that_cannot_be_changed_keeps_no_model_from_loading(
+    triton: RealTriton, clients: dict[str, Any]
+) -> None:
+    refused = {"refused": {"cause": "the gateway does not answer"}}
+    triton.sshd.executable("berth-host", f"#!/bin/sh\necho '{json.dumps(refused)}'\n")
+    triton.entry("in-dark")
+    assert _create(triton.props("in-dark", claim_name="in-dark", **clients))["state"] == READY
