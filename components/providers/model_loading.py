@@ -17,7 +17,9 @@ from components.providers.gpu_memory import (
     read_memory,
     risen,
 )
+from components.providers.hung_load import held_beside, restart
 from components.providers.model_server import (
+    LOADING,
     POLL_S,
     Wanted,
     canary,
@@ -28,7 +30,13 @@ from components.providers.model_server import (
 )
 from components.providers.progress import progress, say
 from components.providers.ssh import Session
-from components.providers.triton_client import ModelState, NoAnswer, Rejected, TritonClient
+from components.providers.triton_client import (
+    ModelState,
+    NoAnswer,
+    Rejected,
+    ServerDown,
+    TritonClient,
+)
 from models.refusal import Refusal
 
 AFTER_A_FAILURE_S = 30.0
@@ -85,7 +93,8 @@ class ModelLoading:
                 where it is kept, they go on.
 
         Raises:
-            NotServing: server not up, load or canary failed, or it takes more than its claim.
+            NotServing: server not up or ended meanwhile, load or canary failed, or it takes more
+                than its claim.
             Refusal: something of it is left, or memory is not back.
         """
         wanted = self._wanted
@@ -114,7 +123,8 @@ class ModelLoading:
         """Its state once it neither loads nor unloads.
 
         A model whose process died in an answer stays UNLOADING for ever (`_leave_dead`): where
-        nothing is held on its GPUs, that is what has come of it.
+        nothing is held on its GPUs, that is what has come of it. Nor need a load end that a
+        run before gave up on.
         """
         try:
             return await wait_settled(self._triton, self._wanted, DEAD_S)
@@ -126,7 +136,13 @@ class ModelLoading:
                 if max(used) <= min(IDLE_MIB, self._wanted.claim_mib / 2):
                     say(f"{self._name}{self._wanted.model} is dead: it holds nothing any more")
                     return ModelState("")
-        return await wait_settled(self._triton, self._wanted)
+        try:
+            return await wait_settled(self._triton, self._wanted)
+        except Refusal:
+            state = await model_state(self._triton, self._wanted.model)
+            if state.state != LOADING or not self._wanted.has_fallback:
+                raise
+            raise await self._too_slow(None) from None
 
     async def unload(self, failure: str | None = None, *, first: Closing | None = None) -> None:
         """Unload and wait until Triton and the GPUs both say that it is gone.
@@ -202,9 +218,15 @@ class ModelLoading:
                 still_held=await self._clear(before),
             ) from error
         except NoAnswer as error:
-            await self._ask_to_unload()
-            raise triton_refusals.load_too_slow(
-                wanted.instance, wanted.unit, wanted.model, error.seconds
+            raise await self._too_slow(before) from error
+        except ServerDown as error:
+            if self._session.broken:
+                raise
+            why = await engine_log.root_cause(self._session, wanted.unit, log_end)
+            why = why or f"the connection broke off ({error})"
+            held = await self._clear(before)
+            raise triton_refusals.died(
+                wanted.instance, wanted.unit, wanted.model, why, held
             ) from error
         digest = await loaded_digest(self._triton, wanted.model)
         if digest != wanted.digest:
@@ -227,6 +249,24 @@ class ModelLoading:
                 wanted.instance, wanted.model, "; ".join(taken), OVER_MIB, held
             )
         return digest
+
+    async def _too_slow(self, before: Memory | None) -> Refusal:
+        """What comes of a load that has not ended in its time. It holds its server and its GPUs, so
+        where a fallback waits for them and nothing else is there, it is ended with the server.
+
+        Args:
+            before: what was in use before the load, where that is known.
+        """
+        wanted = self._wanted
+        about = (wanted.instance, wanted.unit, wanted.model, wanted.load_timeout_s)
+        if not wanted.has_fallback:
+            await self._ask_to_unload()
+            return triton_refusals.load_too_slow(*about)
+        if beside := await held_beside(self._triton, wanted):
+            await self._ask_to_unload()
+            return triton_refusals.load_too_slow(*about, beside)
+        await restart(self._session, wanted)
+        return triton_refusals.load_ended(*about, await self._still_risen(before))
 
     async def _closed(self, close: Closing | None) -> bool:
         """Whether no client can come. A gateway that cannot be changed keeps no model from loading:
@@ -279,6 +319,9 @@ class ModelLoading:
             await self._triton.unload(self._wanted.model, timeout_s=2)
         except (NoAnswer, Rejected):
             return
+        except ServerDown:
+            if self._session.broken:
+                raise  # Else a server that ends takes its models with it.
 
     async def _clear(self, before: Memory | None, failure: str = "") -> str:
         """Leave nothing of a failed load behind; who still holds memory, if anybody does.
@@ -287,15 +330,23 @@ class ModelLoading:
             before: what was in use before the load.
             failure: what its canary said, if that is what failed.
         """
-        wanted = self._wanted
-        give_up = time.monotonic() + AFTER_A_FAILURE_S
         dead = DEAD in failure
         await self._ask_to_unload()
         try:
-            await wait_settled(self._triton, wanted, DEAD_S if dead else AFTER_A_FAILURE_S)
+            await wait_settled(self._triton, self._wanted, DEAD_S if dead else AFTER_A_FAILURE_S)
         except Refusal as refusal:
             if not dead:
                 return refusal.cause
+        except ServerDown:
+            if self._session.broken:
+                raise
+        return await self._still_risen(before)
+
+    async def _still_risen(self, before: Memory | None) -> str:
+        """Wait until no more memory is in use than before a load; who still holds it, if anybody
+        does."""
+        wanted = self._wanted
+        give_up = time.monotonic() + AFTER_A_FAILURE_S
         while before is not None:
             now = await self._memory()
             more = risen(before, now, wanted.gpus, wanted.claim_mib) if now else []

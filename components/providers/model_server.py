@@ -51,6 +51,8 @@ class Wanted:
     """What computes in the server: a name of `engines.KNOWN`."""
     metrics_port: int = 0
     """Of the server's metrics on the host's loopback; 0: not known."""
+    has_fallback: bool = False
+    """Whether another model is to serve where this one does not."""
 
     @classmethod
     def of(cls, props: Mapping[str, Any]) -> Wanted:
@@ -69,6 +71,7 @@ class Wanted:
             canary_timeout_s=float(props["canary_timeout_s"]),
             engine=props.get("engine") or cls.engine,
             metrics_port=int(props.get("metrics_port") or 0),
+            has_fallback=bool(props.get("fallback")),
         )
 
 

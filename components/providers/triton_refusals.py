@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from components.providers.load_failure import NotServing
 from models.refusal import Refusal
 
@@ -83,13 +85,45 @@ def memory_not_back(instance: str, unit: str, model: str, seconds: float, held: 
     )
 
 
-def load_too_slow(instance: str, unit: str, model: str, seconds: float) -> Refusal:
-    """A load that takes longer than `load_timeout_s`."""
+def load_too_slow(
+    instance: str, unit: str, model: str, seconds: float, beside: Sequence[str] = ()
+) -> Refusal:
+    """A load that takes longer than `load_timeout_s`; beside: why the server was not restarted for
+    the model's fallback."""
+    goes_on = "The load goes on in the server; it has been asked to unload the model after."
+    kept = f" It holds {', '.join(beside)} too, so it was not restarted." if beside else ""
     return Refusal(
         f"{model} was not loaded within {seconds:.0f} s",
-        consequence="The load goes on in the server; it has been asked to unload the model after.",
+        consequence=f"{goes_on}{kept}",
         fix="if it only needs longer, raise the catalog entry's `load_timeout_s`; if it hangs, "
         f"`journalctl -u {unit}` says why: `systemctl restart {unit}`, then run the same again",
+        at=instance,
+    )
+
+
+def load_ended(
+    instance: str, unit: str, model: str, seconds: float, still_held: str = ""
+) -> Refusal:
+    """As `load_too_slow`, ended with its server; still_held: who holds memory after it."""
+    kind = Refusal if still_held else NotServing
+    held = f" Memory is still held: {still_held}" if still_held else ""
+    return kind(
+        f"{model} was not loaded within {seconds:.0f} s",
+        consequence=f"Its server held nothing else and was restarted, which ended the load.{held}",
+        fix="if it only needs longer, raise the catalog entry's `load_timeout_s`; if it hangs, "
+        f"`journalctl -u {unit}` says why",
+        at=instance,
+    )
+
+
+def died(instance: str, unit: str, model: str, why: str, still_held: str = "") -> Refusal:
+    """The server ended in the middle of a load; still_held: who holds memory after it."""
+    kind = Refusal if still_held else NotServing
+    held = f" Memory is still held: {still_held}" if still_held else ""
+    return kind(
+        f"Triton ended as it loaded {model}: {why}",
+        consequence=f"All that it held has gone with it; systemd starts it again, empty.{held}",
+        fix=f"`journalctl -u {unit}` on the host says why; mend that, and run the same again",
         at=instance,
     )
 

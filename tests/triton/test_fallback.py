@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import threading
 import time
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import httpx
 import pytest
 
 from components.providers import berth_host, ledger
@@ -221,6 +223,113 @@ def test_one_whose_server_is_down_does_not_serve(own_triton: RealTriton) -> None
     outs = PROVIDER.create(props(own_triton, pair.first, fallback=declared)).outs or {}
     assert outs["state"] == "FAILED"
     assert "its unit is failed" in outs["reason"]
+
+
+def starts_again(triton: RealTriton) -> threading.Thread:
+    """As systemd does with a server that has ended, once."""
+
+    def watch() -> None:
+        assert triton.process is not None
+        triton.process.wait(60)
+        triton.start()
+
+    watching = threading.Thread(target=watch)
+    watching.start()
+    return watching
+
+
+def restartable(triton: RealTriton) -> None:
+    """Let `systemctl restart` end it."""
+    assert triton.process is not None
+    triton.sshd.executable(
+        "systemctl",
+        f'#!/bin/sh\n[ "$1" = restart ] || exec cat {triton.place}/unit-state\n'
+        f"echo $@ >> {triton.place}/asked\nkill -KILL -{triton.process.pid}\n",
+    )
+
+
+def killed_when(triton: RealTriton, ripe: Callable[[], bool]) -> threading.Thread:
+    """End the server, and all its processes, as soon as something is so; it is started again."""
+
+    def watch() -> None:
+        give_up = time.monotonic() + 60
+        while not ripe() and time.monotonic() < give_up:
+            time.sleep(0.02)
+        triton.kill()
+        triton.start()
+
+    watching = threading.Thread(target=watch)
+    watching.start()
+    return watching
+
+
+def test_one_that_takes_its_server_down_as_it_loads_leaves_its_gpu_to_the_fallback(
+    own_triton: RealTriton,
+) -> None:
+    pair = Pair(own_triton, "fatal")
+    write(own_triton, pair.first, load_s=30)
+    killing = killed_when(own_triton, lambda: bool(own_triton.lifetimes(pair.first.entry)))
+    pair.up()
+    killing.join()
+    assert pair.serving == ("FAILED", "READY")
+    assert "Triton ended as it loaded shop.fatal" in pair.states["first"]["reason"]
+    assert own_triton.stubs(pair.first.entry) == []
+
+
+def test_one_that_takes_its_server_down_in_its_first_answer_does_so_too(
+    own_triton: RealTriton,
+) -> None:
+    pair = Pair(own_triton, "deadly")
+    write(own_triton, pair.first, answer_s=30)
+    path = f"/v2/models/{pair.first.entry}/ready"
+    killing = killed_when(own_triton, lambda: own_triton.http("GET", path).is_success)
+    pair.up(canary_timeout_s=20.0)
+    killing.join()
+    assert pair.serving == ("FAILED", "READY")
+    assert own_triton.stubs(pair.first.entry) == []
+
+
+def test_a_load_that_hangs_is_ended_with_a_server_that_holds_nothing_else(
+    own_triton: RealTriton,
+) -> None:
+    pair = Pair(own_triton, "hanging")
+    write(own_triton, pair.first, load_s=120)
+    restartable(own_triton)
+    again = starts_again(own_triton)
+    pair.up(load_timeout_s=2.0)
+    again.join()
+    assert (own_triton.place / "asked").read_text() == "restart triton@2.service\n"
+    assert pair.serving == ("FAILED", "READY")
+    assert "shop.hanging was not loaded within 2 s" in pair.states["first"]["reason"]
+    assert own_triton.stubs(pair.first.entry) == []
+
+
+def test_one_that_a_run_before_has_left_hanging_is_ended_too(own_triton: RealTriton) -> None:
+    pair = Pair(own_triton, "left")
+    write(own_triton, pair.first, load_s=120)
+    with pytest.raises(httpx.TimeoutException):
+        own_triton.by_hand("load", pair.first.entry, timeout=0.5)
+    restartable(own_triton)
+    again = starts_again(own_triton)
+    pair.up(load_timeout_s=1.0)
+    again.join()
+    assert pair.serving == ("FAILED", "READY")
+    assert own_triton.stubs(pair.first.entry) == []
+
+
+def test_a_server_that_holds_another_model_is_not_restarted_for_a_load_that_hangs(
+    own_triton: RealTriton,
+) -> None:
+    pair = Pair(own_triton, "selfish")
+    own_triton.entry("theirs")
+    own_triton.by_hand("load", "theirs")
+    write(own_triton, pair.first, load_s=120)
+    restartable(own_triton)
+    with pytest.raises(Refusal) as caught:
+        pair.up(load_timeout_s=1.0)
+    assert "It holds theirs too, so it was not restarted" in caught.value.consequence
+    assert "systemctl restart triton@2.service" in caught.value.fix
+    assert own_triton.state("theirs")["state"] == "READY"
 
 
 def test_without_a_fallback_it_is_refused_and_says_that_nothing_serves_the_role(
