@@ -43,16 +43,9 @@ class RoleRouteProvider(BerthProvider):
         id_ = f"{props['host']}:{props['demo']}/{props['role']}"
         if props.get("hold"):
             return CreateResult(id_, _inputs(props) | {"state": CLOSED})
-        payload = {
-            "demo": props["demo"],
-            "role": props["role"],
-            "route": whole(props["route"]),
-            "adapter": whole(props["adapter"]),
-            "key_files": props["key_files"],
-        }
 
         async def work(session: Session) -> None:
-            await gateway_routes.change(session, "put", payload)
+            await open_route(session, props)
 
         on_host(props["ssh"], work)
         return CreateResult(id_, _inputs(props) | {"state": OPEN})
@@ -146,6 +139,25 @@ class RoleRoute(Resource, module="berth", name="RoleRoute"):
             "state": None,
         }
         super().__init__(RoleRouteProvider(), name, properties, opts)
+
+
+async def open_route(session: Session, about: Mapping[str, Any]) -> None:
+    """Lead a role's clients where its route says; answers under way elsewhere are waited for.
+
+    Args:
+        about: `demo`, `role`, and its `route`, `adapter` and `key_files` as for `RoleRoute`.
+
+    Raises:
+        Refusal: the host has no gateway, or that cannot take it.
+    """
+    payload = {
+        "demo": about["demo"],
+        "role": about["role"],
+        "route": whole(about["route"]),
+        "adapter": whole(about["adapter"]),
+        "key_files": about["key_files"],
+    }
+    await gateway_routes.change(session, "put", payload)
 
 
 def opened(route: Mapping[str, Any]) -> tuple[bool, dict[str, Any]]:

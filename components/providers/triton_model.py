@@ -16,9 +16,12 @@ from components.providers.model_loading import Closing, ModelLoading
 from components.providers.model_reading import Seen, remove, see
 from components.providers.model_server import Wanted, server
 from components.providers.plain_refusals import BerthProvider, same
+from components.providers.progress import say
+from components.providers.role_route import open_route
 from components.providers.server_turn import server_turn
 from components.providers.ssh import Session
 from components.providers.ssh_shared import on_host
+from models.refusal import Refusal
 
 _REPLACES = ("host", "instance", "http_port", "model", "container_id", "gpus")
 _RELOADS = ("config_digest", "entry_revision")
@@ -35,6 +38,7 @@ _OTHERS = (
     "canary_timeout_s",
     "engine",
     "metrics_port",
+    "gives_back",
     *falling_back.INPUTS,
 )
 _INPUTS = (*_REPLACES, *_RELOADS, *_OTHERS)
@@ -77,7 +81,7 @@ class TritonModelProvider(BerthProvider):
         """
         if falling_back.stands_by(_news):
             if _olds.get("state") != STANDBY:
-                _unload(_news)
+                _step_back(_news)
             return UpdateResult(_inputs(_news) | STANDS_BY | _NOT_LOADED)
         if falling_back.stays_failed(_olds, _news, _TRIED):
             return UpdateResult(_inputs(_news) | falling_back.as_before(_olds) | _NOT_LOADED)
@@ -185,6 +189,7 @@ class TritonModel(Resource, module="berth", name="TritonModel"):
         roles: Sequence[str] = (),
         fallback: Mapping[str, Any] | None = None,
         wanted: pulumi.Input[str] = ALWAYS,
+        gives_back: Sequence[Mapping[str, Any]] | None = None,
         opts: pulumi.ResourceOptions | None = None,
     ) -> None:
         """Declare a loaded model.
@@ -214,6 +219,8 @@ class TritonModel(Resource, module="berth", name="TritonModel"):
             fallback: the claim of its fallback, as the ledger has it: then a failure is no error.
             wanted: for a fallback: the failed attempt of the model that it replaces, empty while
                 that one serves; `always` for every other model.
+            gives_back: for a fallback: the routes of its roles to that model, which are opened
+                before it is unloaded: `demo`, `role`, `route`, `adapter` and `key_files`.
         """
         properties = {
             "ssh": ssh,
@@ -239,6 +246,7 @@ class TritonModel(Resource, module="berth", name="TritonModel"):
             "roles": sorted(roles),
             "fallback": fallback,
             "wanted": wanted,
+            "gives_back": None if gives_back is None else [dict(each) for each in gives_back],
             "state": None,
             "reason": None,
             "attempt": None,
@@ -269,8 +277,16 @@ def _ensure(props: Mapping[str, Any], *, anew: bool = False, known: bool = True)
         return _inputs(props) | falling_back.failed(props, refusal) | _NOT_LOADED
 
 
-def _unload(props: Mapping[str, Any]) -> None:
+def _step_back(props: Mapping[str, Any]) -> None:
+    """Unload a fallback that is not needed any more, once its clients are led to what is: the
+    routes' own resources depend on it, so they are changed only after it."""
+
     async def work(session: Session) -> None:
+        for route in props.get("gives_back") or []:
+            try:
+                await open_route(session, route)
+            except Refusal as refusal:  # The route's own resource is to meet that, and to tell it.
+                say(str(refusal))
         await remove(session, Wanted.of(props), _closing(session, props, gateway_routes.REPLACED))
 
     with server_turn(_server(props), _doing(props, "unloading")):

@@ -59,6 +59,17 @@ def key_files(replicas: Sequence[Placement]) -> dict[str, str]:
     return {key: each.instance.control_key_file for each in replicas if (key := _key(each))}
 
 
+def opening(
+    role: str, replicas: Sequence[Placement], adapter_port: int | None
+) -> dict[str, dict[str, Any]]:
+    """What the host is told to open a role's route: `route`, `adapter` and `key_files`."""
+    return {
+        "route": plain(role_route(role, replicas, adapter_port)),
+        "adapter": adapter_routes(role, replicas) if adapter_port else {},
+        "key_files": key_files(replicas) if adapter_port else {},
+    }
+
+
 def plain(route: RoleRoute) -> dict[str, Any]:
     """The route as JSON, without what is not given: Pulumi keeps no nulls."""
     given: dict[str, Any] = _given(asdict(route))

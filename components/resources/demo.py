@@ -14,7 +14,7 @@ from components.providers.fallback import ALWAYS
 from components.providers.repository_entry import RepositoryEntry
 from components.providers.served_model import ServedModel
 from components.providers.triton_model import TritonModel
-from components.renderers import entry
+from components.renderers import entry, role_route
 from components.renderers.host_guard import host_stack
 from components.resources.access import HostAccess
 from components.resources.demo_gateway import DemoGateway
@@ -105,6 +105,19 @@ class Demo(pulumi.ComponentResource):
         if not placement.instead_of:
             return ALWAYS
         return self._models[placement.instead_of].attempt
+
+    def _gives_back(self, placement: Placement) -> list[dict[str, Any]] | None:
+        """The routes of a fallback's roles as they are while their own model serves."""
+        gateway = placement.instance.host.gateway
+        if not placement.instead_of or not gateway:
+            return None
+        port = gateway.adapter.port if gateway.adapter else None
+        own = {role: self._plan.replicas_of(role) for role in placement.roles}
+        return [
+            {"demo": placement.demo, "role": role, **role_route.opening(role, replicas, port)}
+            for role, replicas in sorted(own.items())
+            if len(replicas) == 1
+        ]
 
     def _claimed(self, host: str, placements: Sequence[Placement]) -> Claims:
         """All that the demo's models take of a host's GPUs; without it, nothing is written there.
@@ -228,6 +241,7 @@ class Demo(pulumi.ComponentResource):
             roles=placement.roles,
             fallback=self._fallback_claim(placement),
             wanted=self._wanted(placement),
+            gives_back=self._gives_back(placement),
             opts=pulumi.ResourceOptions(
                 parent=self,
                 depends_on=[

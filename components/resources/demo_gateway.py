@@ -168,16 +168,10 @@ class DemoGateway(pulumi.ComponentResource):
         served_by = self._plan.replicas_of(role) if up is None else up
         if fallback and stands_in:
             served_by = (fallback,)
-        route = role_route.plain(role_route.role_route(role, served_by, port))
+        made = role_route.opening(role, served_by, port)
         if fallback and stands_in:
-            route |= {"model": first.model, "fallback": fallback.model}
-        return {
-            "route": route,
-            "adapter": role_route.adapter_routes(role, served_by) if port else {},
-            "key_files": role_route.key_files(served_by) if port else {},
-            "since": list(since),
-            "hold": False,
-        }
+            made["route"] |= {"model": first.model, "fallback": fallback.model}
+        return {**made, "since": list(since), "hold": False}
 
     def _all_of(self, role: str) -> list[Placement]:
         """Every load that may serve a role."""

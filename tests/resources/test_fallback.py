@@ -16,15 +16,19 @@ from tests.resources import test_stack
 from tests.resources.recording import Recorder
 
 SMALL = {"model": "small", "instance": "triton@0"}
+ROUTE = "pulumi-python:dynamic/berth:RoleRoute"
 FIRST, SECOND = "berth/test/shop.big/triton@wide-01", "berth/test/shop.small/triton@0"
 
 
-def planned(tmp_path: Path, engine: str | None = None) -> Plan:
+def planned(
+    tmp_path: Path, engine: str | None = None, gateway: dict[str, Any] | None = None
+) -> Plan:
     sections = copy.deepcopy(test_stack.with_key_files(tmp_path) | {"demo": SECTIONS["demo"]})
     for role in ("architect", "worker"):
         sections["demo"]["roles"][role]["fallback"] = SMALL
         sections["demo"]["roles"][role] |= {"engine": engine} if engine else {}
     del sections["demo"]["roles"]["sentry"]
+    sections["hosts"]["alpha"] |= {"gateway": gateway} if gateway else {}
     return plan_of(sections | {"images": {"vllm": "vllm@sha256:bb"}})
 
 
@@ -67,6 +71,19 @@ def test_the_fallback_is_wanted_since_the_firsts_last_attempt(
     failing: tuple[Recorder, dict[str, Any]],
 ) -> None:
     assert failing[0].of_type(MODEL)["shop.small/triton@0"]["wanted"] == "t1"
+
+
+def test_the_fallback_knows_the_routes_that_its_roles_go_back_to(tmp_path: Path) -> None:
+    gateway = {"adapter": {"image": "adapter@sha256:aa"}}
+    recorder, _ = test_stack.declared(planned(tmp_path, gateway=gateway), tmp_path)
+    models = recorder.of_type(MODEL)
+    assert models["shop.big/triton@wide-01"].get("gives_back") is None
+    given = {each["role"]: each for each in models["shop.small/triton@0"]["gives_back"]}
+    assert sorted(given) == ["architect", "worker"]
+    for role, its in given.items():
+        own = recorder.of_type(ROUTE)[f"alpha/shop/{role}"]
+        about = ("demo", "role", "route", "adapter", "key_files")
+        assert its == {name: own[name] for name in about}
 
 
 def test_the_outputs_say_who_answers_and_why(failing: tuple[Recorder, dict[str, Any]]) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import threading
 import time
 from collections.abc import Callable
@@ -76,6 +77,7 @@ class Pair:
         self.second = replace(second, instead_of=self.first.name)
         write(triton, self.second)
         self.states: dict[str, dict[str, Any]] = {}
+        self.gives_back: list[dict[str, Any]] | None = None
 
     def up(self, digest: str = "d1", **changed: Any) -> None:
         """Bring both up, the first one first, and nothing that has not changed."""
@@ -83,7 +85,8 @@ class Pair:
         news = {"fallback": declared, "config_digest": digest, "entry_revision": digest}
         self._apply("first", props(self.triton, self.first, **(news | changed)))
         wanted = self.states["first"]["attempt"]
-        self._apply("second", props(self.triton, self.second, wanted=wanted))
+        about = props(self.triton, self.second, wanted=wanted, gives_back=self.gives_back)
+        self._apply("second", about)
 
     def _apply(self, which: str, news: dict[str, Any]) -> None:
         olds = self.states.get(which)
@@ -180,6 +183,30 @@ def test_a_fallback_on_gpus_of_its_own_serves_while_the_model_is_tried_again(
     assert pair.serving == ("FAILED", "READY")
     assert pair.lifetimes()[1] == ["begin"]
     PROVIDER.delete("x", pair.states["second"])
+
+
+def test_its_clients_are_led_back_before_it_is_unloaded(
+    triton: RealTriton, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    triton.sshd.executable(
+        "berth-host",
+        f'#!/bin/sh\n[ "$2" = put ] && echo "$2 $(cat)" >> {triton.place}/lifetimes\n'
+        """echo '{"closed": [], "left": 0, "claims": []}'\n""",
+    )
+    monkeypatch.setattr(berth_host, "PROGRAM", "berth-host")
+    pair = Pair(triton, "led", fallback_gpu=1)
+    back = {"demo": "shop", "role": "architect", "adapter": {}, "key_files": {}}
+    pair.gives_back = [back | {"route": {"retry_after_s": 10.0}}]
+    write(triton, pair.first, raise_on_answer=HOPELESS)
+    pair.up()
+    write(triton, pair.first, digest="d2")
+    pair.up("d2")
+    assert pair.serving == ("READY", "STANDBY")
+    rows = (triton.place / "lifetimes").read_text().splitlines()
+    done = [row for row in rows if row.startswith("put") or f" {pair.second.entry} " in row]
+    assert [row.split()[0] for row in done] == ["begin", "put", "end"]
+    assert json.loads(done[1].removeprefix("put ")) == back | {"route": {"retry_after_s": 10}}
+    PROVIDER.delete("x", pair.states["first"])
 
 
 def test_a_model_that_dies_in_its_first_answer_is_tried_again_once_it_is_mended(
