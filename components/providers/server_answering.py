@@ -75,16 +75,16 @@ async def await_answers(session: Session, served: Served) -> None:
             has claimed.
         Refusal: it does not stop then, or its memory is not back.
     """
-    begun, running, was, quiet = await asyncio.gather(
+    begun, running, was = await asyncio.gather(
         engine_log.cursor(session, served.unit),
         served_unit.runs(session, served.unit),
         read_memory(session),
-        gateway_routes.close_for_canary(session, served.holder, served.claim_name),
     )
     before = None if running else was
-    if not running:
-        await served_unit.start(session, served.unit)
-    why = await _up(session, served)
+    quiet, why = await asyncio.gather(
+        gateway_routes.close_for_canary(session, served.holder, served.claim_name),
+        _up(session, served, start=not running),
+    )
     if why is None:
         async with (
             _asked(session, served, served.canary_timeout_s) as asked,
@@ -149,8 +149,10 @@ async def _asked(session: Session, served: Served, bound_s: float) -> AsyncItera
         yield engine(served.engine, http, Upstream("http://127.0.0.1", served.model), patience)
 
 
-async def _up(session: Session, served: Served) -> str | None:
+async def _up(session: Session, served: Served, *, start: bool) -> str | None:
     """Wait until the server listens and calls itself healthy; why it never will, or None."""
+    if start:
+        await served_unit.start(session, served.unit)
     give_up = time.monotonic() + served.load_timeout_s
     restarts = await served_unit.restarts(session, served.unit)
     async with progress(f"{served.unit}: waiting for {served.model}"):
