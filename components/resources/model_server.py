@@ -15,6 +15,7 @@ from components.providers.vacated import Vacated, in_its_way
 from components.renderers import container, entry, host_setup, server_container, server_setup, unit
 from components.resources.access import HostAccess
 from components.resources.serving_image import ServingImage
+from models.engine import TRAITS
 from models.plan import Placement
 
 CANARY_TIMEOUT_S = 60
@@ -177,7 +178,7 @@ class ModelServer(pulumi.ComponentResource):
             engine=placement.engine,
             port=self._planned.port,
             model=server_container.renderer(placement).served_name(placement),
-            incarnation=pulumi.Output.concat(made.id, "/", installed.id),
+            incarnation=pulumi.Output.concat(made.id, "/", installed.id, _read_at_start(placement)),
             prepare=script,
             gpus=[gpu.uuid for gpu in placement.instance.gpus],
             claim_mib=placement.claims[0].mib,
@@ -192,6 +193,11 @@ class ModelServer(pulumi.ComponentResource):
             fallback=self._fallback,
             opts=self._child(installed, self._vacated),
         )
+
+
+def _read_at_start(placement: Placement) -> str:
+    """Changes with the repository entries that it runs from, which its command line only names."""
+    return f"/{entry.digest(placement)}" if TRAITS[placement.engine].entry else ""
 
 
 def vacated(

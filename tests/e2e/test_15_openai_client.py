@@ -23,14 +23,15 @@ ENGINES = [
     "vllm",
     "trtllm-serve",
     "triton-openai",
+    "triton-openai-batcher",
 ]
 ROLES = ("auditor", "reviewer")
 """Both are served by one load."""
 COUNTS_NOTHING = {"triton-llmapi"}
 """Its model in Triton has no output for token counts, and a made-up `usage` would be no help."""
-NEVER_SAYS_LENGTH = {"triton-openai"}
+NEVER_SAYS_LENGTH = {"triton-openai", "triton-openai-batcher"}
 """Triton's frontend says `stop` of every answer, also of one that its length cut."""
-SAYS_500 = {"triton-openai"}
+SAYS_500 = NEVER_SAYS_LENGTH
 """An engine's refusal is a 500 there, with the reason in its text."""
 
 
