@@ -14,6 +14,7 @@ from engines.triton_batcher import TritonBatcher
 from engines.triton_llmapi import TritonLlmapi
 from engines.triton_native import TritonNative
 from engines.triton_openai import TritonOpenai
+from engines.triton_openai_batcher import TritonOpenaiBatcher
 from engines.triton_vllm import TritonVllm
 from engines.trtllm_serve import TrtllmServe
 from engines.vllm_serve import VllmServe
@@ -27,6 +28,7 @@ NATIVE: dict[str, type[TritonNative]] = {
 KNOWN: dict[str, Callable[[httpx.AsyncClient, Upstream, Patience | None], Engine]] = {
     **NATIVE,
     "triton-openai": TritonOpenai,
+    "triton-openai-batcher": TritonOpenaiBatcher,
     "vllm": VllmServe,
     "trtllm-serve": TrtllmServe,
 }

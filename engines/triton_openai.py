@@ -32,6 +32,11 @@ class TritonOpenai(OpenAiEngine):
     )
     stops = Stops.RUNS_ON  # Nothing in the frontend looks whether the client is still there.
 
+    @property
+    def computes(self) -> str:
+        """The part of the model that has the engine's own metrics, where that is another."""
+        return ""
+
     def finish_reason(self, said: str | None, usage: Usage, request: Request) -> str:
         """It says `stop` also of an answer that max_tokens cut, so the count decides.
 
@@ -52,6 +57,6 @@ class TritonOpenai(OpenAiEngine):
         try:
             if not answer.is_success:
                 raise ValueError
-            return triton_metrics(answer.text, self._upstream.model)
+            return triton_metrics(answer.text, self._upstream.model, self.computes)
         except ValueError:
             raise broken(f"/metrics answers {answer.status_code} and no metrics") from None

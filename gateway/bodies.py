@@ -5,12 +5,15 @@ from __future__ import annotations
 import json
 from typing import Annotated, Any, Literal, TypeVar
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, model_validator
 
 from engines.failure import EngineError, refused
 from engines.protocol import Sampling
 
 MOST_CHOICES = 16
+MOST_MESSAGES = 10_000
+MOST_MEMBERS = 100
+"""Of one object; those that are known here are about 30."""
 _UNUSED = {"user", "metadata", "store", "service_tier", "safety_identifier", "prompt_cache_key",
            "parallel_tool_calls"}  # fmt: skip
 """Fields that change nothing in an answer."""
@@ -39,22 +42,34 @@ def _parts(value: object) -> object:
     return [{"type": "text", "text": value}] if isinstance(value, str) else value
 
 
-class _Part(BaseModel):
-    """Models that see and hear are served, but what they see does not pass through `generate`."""
+class _Strict(BaseModel):
+    """Pydantic keeps an error for each thing that is wrong before the first can be told, and one
+    body has room for millions."""
 
     model_config = ConfigDict(extra="forbid", strict=True)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _few(cls, value: object) -> object:
+        if isinstance(value, dict) and len(value) > MOST_MEMBERS:
+            raise ValueError(f"an object of {len(value)} members, more than {MOST_MEMBERS}")
+        return value
+
+
+class _Part(_Strict):
+    """Models that see and hear are served, but what they see does not pass through `generate`."""
 
     type: Literal["text"]
     text: str
 
 
-class Message(BaseModel):
+class Message(_Strict):
     """One message of a chat; `content` is text, or text parts that are put together."""
 
-    model_config = ConfigDict(extra="forbid", strict=True)
-
     role: Literal["system", "developer", "user", "assistant", "tool"]
-    content: Annotated[list[_Part], BeforeValidator(_parts)] = Field(default_factory=list)
+    content: Annotated[
+        list[_Part], Field(max_length=MOST_MESSAGES, fail_fast=True), BeforeValidator(_parts)
+    ] = Field(default_factory=list)
     name: str | None = None
     tool_call_id: str | None = None
 
@@ -65,16 +80,12 @@ class Message(BaseModel):
         return told | ({"name": self.name} if self.name else {})
 
 
-class _StreamOptions(BaseModel):
-    model_config = ConfigDict(extra="forbid", strict=True)
-
+class _StreamOptions(_Strict):
     include_usage: bool = False
     include_obfuscation: bool = False
 
 
-class _Asked(BaseModel):
-    model_config = ConfigDict(extra="forbid", strict=True)
-
+class _Asked(_Strict):
     model: Annotated[str, Field(min_length=1)]
     stream: bool = False
     stream_options: _StreamOptions = _StreamOptions()
@@ -90,8 +101,8 @@ class _Asked(BaseModel):
     repetition_penalty: Annotated[float, Field(gt=0)] | None = None
     stop: Annotated[
         list[Annotated[str, Field(min_length=1, max_length=256)]],
+        Field(max_length=16, fail_fast=True),
         BeforeValidator(_listed),
-        Field(max_length=16),
     ] = Field(default_factory=list)
 
     def sampling(self, max_tokens: int) -> Sampling:
@@ -113,7 +124,9 @@ class _Asked(BaseModel):
 class ChatBody(_Asked):
     """POST /v1/chat/completions."""
 
-    messages: Annotated[list[Message], Field(min_length=1)]
+    messages: Annotated[
+        list[Message], Field(min_length=1, max_length=MOST_MESSAGES, fail_fast=True)
+    ]
     max_completion_tokens: Annotated[int, Field(ge=1)] | None = None
     chat_template_kwargs: dict[str, Any] = Field(default_factory=dict)
     """Names that the model's own template knows (vLLM's field), `enable_thinking` for one."""
@@ -123,7 +136,9 @@ class CompletionBody(_Asked):
     """POST /v1/completions: texts, not tokens, because native engines take texts."""
 
     prompt: Annotated[
-        list[str], BeforeValidator(_listed), Field(min_length=1, max_length=MOST_CHOICES)
+        list[str],
+        Field(min_length=1, max_length=MOST_CHOICES, fail_fast=True),
+        BeforeValidator(_listed),
     ]
 
 

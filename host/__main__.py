@@ -43,6 +43,12 @@ def _run(options: argparse.Namespace) -> Any:
             consequence="Nothing was changed.",
             fix="run this as root (`sudo`).",
         ) from None
+    except OSError as error:  # A full disk, or one that is read-only.
+        raise Refusal(
+            f"{error.filename or 'this host'}: {error.strerror or error}",
+            consequence="What was asked for may be half done.",
+            fix="mend that, then run this again: it goes on where it was.",
+        ) from None
 
 
 def _parser() -> argparse.ArgumentParser:

@@ -129,6 +129,7 @@ class Gateway:
             gone = (self.routes(demo), self.adapter_routes(demo), self.adapter_keys(demo))
             for file in gone:
                 file.unlink(missing_ok=True)
+                _new(file).unlink(missing_ok=True)
             if self._socket.exists():
                 self.serve()
 
@@ -223,7 +224,7 @@ class _Local(http.client.HTTPConnection):
 
 def written(file: Path, text: str, mode: int = 0o640) -> None:
     """A file in one step, on the disk when this returns; its folder's group may read it."""
-    new = file.with_name(f"{file.name}.new")
+    new = _new(file)
     descriptor = os.open(new, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
     with os.fdopen(descriptor, "w") as stream:
         stream.write(text)
@@ -232,3 +233,8 @@ def written(file: Path, text: str, mode: int = 0o640) -> None:
         os.fchmod(descriptor, mode)
         os.fsync(descriptor)
     new.replace(file)
+
+
+def _new(file: Path) -> Path:
+    """What becomes a file once it is whole."""
+    return file.with_name(f"{file.name}.new")

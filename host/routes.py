@@ -198,6 +198,9 @@ def _changed(gateway: Gateway, name: str) -> Iterator[Demo]:
         before = copy.deepcopy(demo)
         yield demo
         if demo == before and gateway.routes(name).exists():
+            # A run that was killed may have written it, and never had it served.
+            if gateway.status():
+                gateway.serve()
             return
         text = _json(demo.routes)
         gateway.see_that_it_takes(name, text)

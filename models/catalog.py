@@ -37,7 +37,8 @@ class CatalogModel(Declared):
     """What serves it; a role may say otherwise."""
     engine_dir: Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$")] | None = None
     """Directory of its engines as `trtllm-build` leaves them (config.json, rank*.engine), beside
-    the weights, whose directory then has the tokenizer: for engine `triton-batcher` alone."""
+    the weights, whose directory then has the tokenizer: for the inflight batcher alone
+    (engines `triton-batcher` and `triton-openai-batcher`)."""
     image: str | None = None
     """Image of its own server, where the stack's for this engine (`images`) will not do, as on the
     day a model comes out; `build:<name>` is one of `berth:builds`. Not for engines in Triton: their
@@ -69,14 +70,14 @@ class CatalogModel(Declared):
     out where that one does not fit."""
     config_pbtxt: str | None = None
     """Triton's model configuration, where the rendered one will not do. It must make one engine:
-    `instance_group [ { count: 1, kind: KIND_MODEL } ]`. Not for `triton-batcher`, which has four.
+    `instance_group [ { count: 1, kind: KIND_MODEL } ]`. Not for the batcher, which has four.
     """
     engine_args: dict[str, JsonValue] = {}
     """Further engine arguments of vLLM, by their Python names, for the engines that run on it."""
     trtllm_args: dict[str, JsonValue] = {}
     """The same of TensorRT-LLM, for the engines that run on that: of its LLM class, or for
-    `triton-batcher` parameters of the `tensorrt_llm` model's config.pbtxt. Apart from vLLM's, so
-    that a role changes between the two by its `engine` alone."""
+    its inflight batcher parameters of the `tensorrt_llm` model's config.pbtxt. Apart from vLLM's,
+    so that a role changes between the two by its `engine` alone."""
     load_timeout_s: Seconds = 900
     """Bound on a load, until the first answer, in seconds."""
     unload_timeout_s: Seconds = 120

@@ -7,7 +7,13 @@ from dataclasses import dataclass
 from typing import Literal
 
 Engine = Literal[
-    "triton-vllm", "triton-llmapi", "triton-batcher", "triton-openai", "vllm", "trtllm-serve"
+    "triton-vllm",
+    "triton-llmapi",
+    "triton-batcher",
+    "triton-openai",
+    "triton-openai-batcher",
+    "vllm",
+    "trtllm-serve",
 ]
 
 
@@ -46,6 +52,8 @@ def part_name(entry: str, part: str) -> str:
 
 VLLM_ENTRY = ("triton-vllm", "triton-openai")
 """Engines that run from a repository entry of Triton's vLLM backend."""
+BATCHER_ENTRY = ("triton-batcher", "triton-openai-batcher")
+"""Engines that run from the entries of TensorRT-LLM's inflight batcher, on prebuilt engines."""
 TRAITS: Mapping[str, EngineTraits] = {
     "triton-vllm": EngineTraits(for_life=False, entry=True, openai=False, runs="vllm"),
     "triton-llmapi": EngineTraits(
@@ -55,6 +63,9 @@ TRAITS: Mapping[str, EngineTraits] = {
         for_life=False, entry=True, openai=False, runs="trtllm", shares=False
     ),
     "triton-openai": EngineTraits(for_life=True, entry=True, openai=True, runs="vllm"),
+    "triton-openai-batcher": EngineTraits(
+        for_life=True, entry=True, openai=True, runs="trtllm", shares=False
+    ),
     "vllm": EngineTraits(for_life=True, entry=False, openai=True, runs="vllm"),
     # Its KV cache is a share of what is free after the weights (`serve.py`), so that how much it
     # takes depends on who else is on the GPU.

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 
 from models.catalog import RESERVED_ENGINE_ARGS, CatalogModel
 from models.demo import Role
-from models.engine import TRAITS, VLLM_ENTRY, Engine
+from models.engine import BATCHER_ENTRY, TRAITS, VLLM_ENTRY, Engine
 from models.finding import UNTOUCHED
 from models.plan import Placement, Plan
 from models.refusal import Refusal
@@ -174,5 +174,7 @@ def entry_refusals(placements: Iterable[Placement]) -> Iterable[Refusal]:
             )
 
 
-ENTRY_OF: Mapping[str, str] = dict.fromkeys(VLLM_ENTRY, "vllm")
+ENTRY_OF: Mapping[str, str] = dict.fromkeys(VLLM_ENTRY, "vllm") | dict.fromkeys(
+    BATCHER_ENTRY, "batcher"
+)
 """Engines that run from the same entry."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from models.catalog import CatalogModel
-from models.engine import TRAITS, Engine
+from models.engine import BATCHER_ENTRY, TRAITS, Engine
 from models.finding import UNTOUCHED
 from models.refusal import Refusal
 
@@ -63,8 +63,8 @@ def trtllm_refusals(
             fix=f"set `{SAID_BESIDE[key]}` beside it.",
             at=f"{at}: trtllm_args.{key}",
         )
-    if engine == "triton-batcher":
-        yield from _batcher(model, environment, instance, at)
+    if engine in BATCHER_ENTRY:
+        yield from _batcher(model, engine, environment, instance, at)
         return
     yield from _kv_cache(model, at)
     if engine == "triton-llmapi" and "triton_config" in model.trtllm_args:
@@ -95,19 +95,21 @@ def _kv_cache(model: CatalogModel, at: str) -> Iterator[Refusal]:
 
 
 def _batcher(
-    model: CatalogModel, environment: Mapping[str, str], instance: str, at: str
+    model: CatalogModel, engine: Engine, environment: Mapping[str, str], instance: str, at: str
 ) -> Iterator[Refusal]:
+    own = TRAITS[engine].for_life
     if model.engine_dir is None:
         yield Refusal(
-            "`triton-batcher` serves prebuilt engines, and nothing says where they are",
+            f"`{engine}` serves prebuilt engines, and nothing says where they are",
             consequence=UNTOUCHED,
             fix="build them with `trtllm-build` in an image of the same release and set "
-            "`engine_dir`, or take `triton-llmapi`, which needs none.",
+            f"`engine_dir`, or take `{'trtllm-serve' if own else 'triton-llmapi'}`, which needs "
+            "none.",
             at=f"{at}: engine_dir",
         )
     if model.config_pbtxt is not None:
         yield Refusal(
-            "`triton-batcher` has four configurations, and `config_pbtxt` is one",
+            f"`{engine}` has four configurations, and `config_pbtxt` is one",
             consequence=f"It would be for none of them. {UNTOUCHED}",
             fix="leave it out, and set parameters of `tensorrt_llm` by `trtllm_args`.",
             at=f"{at}: config_pbtxt",
@@ -119,7 +121,8 @@ def _batcher(
             fix=f"leave it out; there are {', '.join(sorted(BATCHER_PARAMETERS))}.",
             at=f"{at}: trtllm_args.{key}",
         )
-    if model.width > 1 and environment.get(ORCHESTRATOR) != "1":
+    # A server of its own is told so by Berth, unless its instance says otherwise.
+    if model.width > 1 and environment.get(ORCHESTRATOR, "1" if own else "") != "1":
         yield Refusal(
             f"on {model.width} GPUs the batcher starts a worker for each only if told to",
             consequence=f"The load would fail: Triton is not started by mpirun. {UNTOUCHED}",

@@ -15,6 +15,7 @@ from config.project import load_plan
 from models.build import Build
 from models.catalog import CatalogModel
 from models.demo import Role
+from models.engine import TRAITS
 from models.gateway import Gateway
 from models.stack import StackConfig
 from models.validation import parse
@@ -79,6 +80,13 @@ def test_what_the_pages_declare_can_be_declared(page: Path) -> None:
 def test_python_in_the_pages_is_python(page: Path) -> None:
     for text in re.findall(r"```python\n(.*?)```", page.read_text(), re.DOTALL):
         compile(text, str(page), "exec")
+
+
+def test_each_engine_has_a_row_in_both_tables_of_its_page() -> None:
+    page = (ROOT / "docs/engines.md").read_text()
+    for engine in TRAITS:
+        rows = re.findall(rf"^\|[^|]*`{engine}`[^|]*\|", page, re.MULTILINE)
+        assert len(rows) == 2, engine
 
 
 def test_the_reference_is_what_the_declarations_say() -> None:

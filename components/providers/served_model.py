@@ -180,8 +180,7 @@ class ServedModel(Resource, module="berth", name="ServedModel"):
             engine: what runs in it: a name of `engines.KNOWN`.
             port: where it listens on the host's loopback.
             model: the server's own name of the model.
-            incarnation: changes whenever the server has to be another process: another container,
-                or other files that it reads at its start.
+            incarnation: changes whenever the server is another process, or has to become one.
             prepare: a shell script that is run before the unit is started; no secrets.
             gpus: UUIDs of the GPUs that it takes memory on.
             claim_mib: memory that it takes on each of them, in MiB.

@@ -17,6 +17,8 @@ from models.instance import LOOPBACK
 
 VERSION = 1
 """Of the files' form; `gateway/config.py` reads just this one."""
+MOST_BODY_MIB = 8
+"""It takes texts alone, and decoded a body is many times its size."""
 ANSWERS_WITHIN_S = 30
 _ASK = """\
 import sys, urllib.request as web
@@ -29,7 +31,7 @@ def configuration(gateway: Gateway, adapter: Adapter) -> str:
     said = {
         "version": VERSION,
         "listen": f"{LOOPBACK}:{adapter.port}",
-        "max_body_mib": min(gateway.max_body_mib, 256),
+        "max_body_mib": min(gateway.max_body_mib, MOST_BODY_MIB),
     }
     return json.dumps(said, indent=1, sort_keys=True) + "\n"
 

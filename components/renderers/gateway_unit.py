@@ -16,6 +16,8 @@ LINES_PER_S = 100_000
 which an access log of 334 requests a second is above. It is by unit, and so holds for what nginx
 sends to /dev/log as well (systemd.exec(5), journald.conf(5)). A 0, which turns journald's own bound
 off, stands for that bound in a unit (systemd's issue 22034, pull request 17496)."""
+MEMORY_MAX = "4G"
+"""Beyond it the kernel ends one of nginx's workers, which nginx makes anew, and not an engine."""
 
 
 def text(restart: Restart) -> str:
@@ -48,6 +50,8 @@ TimeoutStopSec={STOP_S}
 Restart=always
 RestartSec={restart.delay_s}
 LimitNOFILE=65536
+MemoryMax={MEMORY_MAX}
+OOMPolicy=continue
 RuntimeDirectory={run}
 SyslogIdentifier=berth-gateway
 LogRateLimitIntervalSec=1s

@@ -46,11 +46,11 @@ def unused(directory: str, unit: str) -> str:
         unit: what serves them.
     """
     return f"""\
-left=$(ls {directory}/routes.d 2>/dev/null | tr '\\n' ' ')
+left=$(ls {directory}/routes.d 2>/dev/null | grep '[.]json$' | tr '\\n' ' ' || true)
 if [ -n "$left" ]; then
   echo "{directory}/routes.d still holds: $left" >&2
   echo "Clients of those demos would get no answer, so {unit} stays." >&2
-  echo "Fix: pulumi destroy the stacks of those demos first." >&2
+  echo "Fix: pulumi destroy the stacks of those demos first, after an up where one was cut off." >&2
   exit 1
 fi
 """

@@ -10,12 +10,12 @@ import pulumi_docker as docker
 from pulumi_command.remote import Command, Logging
 
 from components.providers.claims import Claims
-from components.providers.repository_entry import RepositoryEntry
 from components.providers.served_model import ServedModel
 from components.providers.vacated import Vacated, in_its_way
 from components.renderers import container, entry, host_setup, server_container, server_setup, unit
 from components.resources.access import HostAccess
 from components.resources.serving_image import ServingImage
+from models.engine import TRAITS
 from models.plan import Placement
 
 CANARY_TIMEOUT_S = 60
@@ -57,7 +57,7 @@ class ModelServer(pulumi.ComponentResource):
         planned = server_container.planned(placement)
         super().__init__("berth:demo:ModelServer", planned.name, None, opts)
         self._placement = placement
-        self._needs: list[pulumi.Resource] = [claims, *needs]
+        self._needs = [claims, *needs]
         self._fallback = fallback
         self._planned = planned
         made = self._container(self._image(built, provider), provider, stack)
@@ -178,7 +178,7 @@ class ModelServer(pulumi.ComponentResource):
             engine=placement.engine,
             port=self._planned.port,
             model=server_container.renderer(placement).served_name(placement),
-            incarnation=self._incarnation(made, installed),
+            incarnation=pulumi.Output.concat(made.id, "/", installed.id, _read_at_start(placement)),
             prepare=script,
             gpus=[gpu.uuid for gpu in placement.instance.gpus],
             claim_mib=placement.claims[0].mib,
@@ -194,13 +194,13 @@ class ModelServer(pulumi.ComponentResource):
             opts=self._child(installed, self._vacated),
         )
 
-    def _incarnation(self, made: docker.Container, installed: Command) -> pulumi.Output[str]:
-        """Another one for everything that a server reads only as it starts: files and entries are
-        written in place, under the container and the command that were there before."""
-        entries = [need.revision for need in self._needs if isinstance(need, RepositoryEntry)]
-        files = server_container.files_digest(self._placement)
-        parts = [made.id, installed.id, *([files] if files else []), *entries]
-        return pulumi.Output.all(*parts).apply("/".join)
+
+def _read_at_start(placement: Placement) -> str:
+    """Changes with the files and repository entries that it runs from: its command line only names
+    them, and they are written in place."""
+    of_entries = entry.digest(placement) if TRAITS[placement.engine].entry else ""
+    known = (server_container.files_digest(placement), of_entries)
+    return "".join(f"/{digest}" for digest in known if digest)
 
 
 def vacated(

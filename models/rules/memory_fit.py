@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from functools import lru_cache
 from typing import Literal
 
-from models.engine import TRAITS
+from models.engine import BATCHER_ENTRY, TRAITS
 from models.finding import Finding, unsure, wrong
 from models.judged import Judged, JudgedGpu, JudgedModel
 from models.memory import Asked, MemoryPlan, layouts, memory_plan
@@ -92,7 +92,7 @@ def _of(
     judged: Judged, model: JudgedModel, gpus: Sequence[JudgedGpu], sizes: tuple[int, int]
 ) -> list[Finding]:
     name = model.model or model.entry
-    if model.engine == "triton-batcher":
+    if model.engine in BATCHER_ENTRY:
         return [
             unsure(
                 f"nothing says whether {name} fits on {model.instance}: its engines are prebuilt, "

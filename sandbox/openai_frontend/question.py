@@ -26,6 +26,7 @@ _TO_VLLM = (
     *("frequency_penalty", "presence_penalty", "seed", "stop", "temperature", "top_p"),
     *("logprobs", "best_of"),
 )
+_ECHO = "exclude_input_in_output"
 _TYPES: dict[str, tuple[type, ...]] = {
     "model": (str,),
     "messages": (list,),
@@ -119,7 +120,11 @@ def _question(body: dict[str, Any], model: Model, prompt: str, prompting: Prompt
     most, stream = asked or prompting.default_max_tokens, bool(body.get("stream"))
     make = _vllm if model.backend == "vllm" else _tensorrt_llm
     options = body.get("stream_options") or {}
-    return Question(make(body, prompt, most, stream), stream, bool(options.get("include_usage")))
+    tensors = make(body, prompt, most, stream)
+    if make is _tensorrt_llm and "prompt" in body and _ECHO in model.inputs:
+        # Of a chat it says nothing: there the model's own configuration decides.
+        tensors[_ECHO] = not body.get("echo")
+    return Question(tensors, stream, bool(options.get("include_usage")))
 
 
 def _vllm(body: dict[str, Any], prompt: str, most: int, stream: bool) -> dict[str, Any]:
@@ -142,8 +147,7 @@ def _tensorrt_llm(body: dict[str, Any], prompt: str, most: int, stream: bool) ->
     for name in ("temperature", "top_p", "frequency_penalty", "presence_penalty", "seed"):
         if body.get(name) is not None:
             made[name] = body[name]
-    made |= {"exclude_input_in_output": True, "return_num_input_tokens": True}
-    return {**made, "return_num_output_tokens": True}
+    return {**made, "return_num_input_tokens": True, "return_num_output_tokens": True}
 
 
 def chat(body: dict[str, Any], model: Model, prompting: Prompting) -> Question:

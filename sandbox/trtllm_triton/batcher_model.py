@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
 from typing import Any
 
 import numpy as np  # type: ignore[import-not-found,unused-ignore]
@@ -21,6 +22,11 @@ from .token_ids import decode, encode, unpack_words
 
 FINAL = pb_utils.TRITONSERVER_RESPONSE_COMPLETE_FINAL
 _MOST_RUNNING = 256
+NO_WORKERS = (
+    "[TensorRT-LLM][ERROR] Assertion failed: With communicationMode kLEADER, MPI worldSize is "
+    "expected to be equal to tp*pp*cp when participantIds are not specified"
+)
+"""Without orchestrator mode the server itself has to be started by mpirun, once for each GPU."""
 _TO_ENGINE = {
     "temperature": "temperature",
     "runtime_top_k": "top_k",
@@ -66,6 +72,8 @@ class TritonPythonModel:
         if directory is None:
             raise RuntimeError("gpt_model_path parameter is not specified")
         found, tp, pp, longest = engine_dir.read(directory)
+        if tp * pp > 1 and os.environ.get("TRTLLM_ORCHESTRATOR", "0") == "0":
+            raise RuntimeError(NO_WORKERS)
         tokens = self._told("max_tokens_in_paged_kv_cache")
         wanted = Wanted(
             model=directory,

@@ -11,11 +11,14 @@ from typing import Any
 
 import pytest
 
+from models.engine import BATCHER_PARTS, part_name
+from tests.e2e.built_engines import lay_out
 from tests.e2e.host import TestHost, until
 from tests.e2e.workspace import Workspace, only, reference
 
 STACK = "engines"
 AUDITOR, SENTRY = "gemma-4-e4b-it", "gemma-4-e2b-it"
+ENTRY = f"reference.{AUDITOR}"
 PORT = 8202
 UNIT = "reference-auditor.service"
 
@@ -31,13 +34,14 @@ def sections(host: TestHost, engine: str | None, **role: Any) -> dict[str, Any]:
 
 
 def listed(host: TestHost) -> list[str]:
-    """Names that the server of Auditor's own gives its model."""
+    """Names that the server of Auditor's own gives its model, and what else it holds."""
     said = json.loads(host.sh(f"curl -s -m 10 http://127.0.0.1:{PORT}/v1/models"))
-    return [model["id"] for model in said["data"]]
+    return sorted(model["id"] for model in said["data"])
 
 
 @pytest.fixture(scope="module")
 def in_triton(workspace: Workspace, host: TestHost) -> Iterator[None]:
+    lay_out(workspace, host, AUDITOR)
     workspace.write_stack(STACK, sections(host, None))
     workspace.up(STACK)
     yield
@@ -46,20 +50,21 @@ def in_triton(workspace: Workspace, host: TestHost) -> Iterator[None]:
 
 @pytest.mark.usefixtures("in_triton")
 @pytest.mark.parametrize(
-    ("engine", "name"),
+    ("engine", "names"),
     [
-        ("vllm", "auditor"),
-        ("trtllm-serve", AUDITOR),
-        ("triton-openai", f"reference.{AUDITOR}"),
+        ("vllm", ["auditor"]),
+        ("trtllm-serve", [AUDITOR]),
+        ("triton-openai-batcher", [*(part_name(ENTRY, part) for part in BATCHER_PARTS), ENTRY]),
+        ("triton-openai", [ENTRY]),
     ],
 )
 def test_one_line_puts_a_role_under_another_engine(
-    workspace: Workspace, host: TestHost, engine: str, name: str
+    workspace: Workspace, host: TestHost, engine: str, names: list[str]
 ) -> None:
     loads = host.loads("3")
     workspace.write_stack(STACK, sections(host, engine))
     workspace.up(STACK)
-    assert listed(host) == [name]
+    assert listed(host) == sorted(names)
     role = workspace.outputs(STACK)["roles"]["auditor"]
     assert (role["engine"], role["unit"], role["state"]) == (engine, UNIT, "READY")
     status, said = workspace.berth("ask", "auditor", "Who are you?", "--stack", STACK)

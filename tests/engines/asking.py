@@ -10,13 +10,14 @@ import httpx
 
 from engines import engine
 from engines.protocol import Delta, End, Engine, Patience, Request, Sampling, Upstream
-from tests.engines.fake_openai import FRONTEND, TRTLLM, FakeOpenAi
+from tests.engines.fake_openai import FRONTEND, FRONTEND_BATCHER, TRTLLM, FakeOpenAi
 from tests.engines.fake_openai import VLLM as VLLM_SERVE
 from tests.engines.fake_triton import BATCHER, LLMAPI, VLLM, FakeTriton
 from tests.engines.serving import serving
 
 NATIVE = [VLLM, LLMAPI, BATCHER]
-OPENAI = [VLLM_SERVE, TRTLLM, FRONTEND]
+OPENAI = [VLLM_SERVE, TRTLLM, FRONTEND, FRONTEND_BATCHER]
+FRONTENDS = [FRONTEND, FRONTEND_BATCHER]
 ALL = NATIVE + OPENAI
 Fake = FakeTriton | FakeOpenAi
 

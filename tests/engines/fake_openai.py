@@ -16,6 +16,7 @@ from starlette.routing import Route
 VLLM = "vllm"
 TRTLLM = "trtllm-serve"
 FRONTEND = "triton-openai"
+FRONTEND_BATCHER = "triton-openai-batcher"
 
 
 @dataclass

@@ -13,9 +13,26 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, PlainTextResponse, Response, StreamingResponse
 from starlette.routing import Route
 
+from models.engine import part_name
+
 VLLM = "triton-vllm"
 LLMAPI = "triton-llmapi"
 BATCHER = "triton-batcher"
+BATCHER_METRICS = """
+# TYPE nv_trt_llm_request_metrics gauge
+nv_trt_llm_request_metrics{model="PART",request_type="active",version="1"} 3
+nv_trt_llm_request_metrics{model="PART",request_type="waiting",version="1"} 1
+# TYPE nv_trt_llm_kv_cache_block_metrics gauge
+nv_trt_llm_kv_cache_block_metrics{kv_cache_block_type="fraction",model="PART",version="1"} 0.5
+# TYPE nv_llm_output_token_len histogram
+nv_llm_output_token_len_bucket{model="PART",version="1",le="+Inf"} 2
+nv_llm_output_token_len_sum{model="PART",version="1"} 70
+nv_llm_output_token_len_count{model="PART",version="1"} 2
+# TYPE nv_inference_request_success counter
+nv_inference_request_success{model="m",version="1"} 5
+nv_inference_request_success{model="PART",version="1"} 4
+""".replace("PART", part_name("m", "tensorrt_llm"))
+"""What a server says that holds a batcher `m`: requests are the ensemble's, the rest its part's."""
 
 
 @dataclass

@@ -11,7 +11,7 @@ from engines import KNOWN
 from engines.failure import EngineError
 from engines.protocol import Request, Sampling
 from models.engine import TRAITS, Engine
-from tests.engines.asking import ALL, OPENAI, adapter, asked, collected, fake
+from tests.engines.asking import ALL, FRONTENDS, OPENAI, adapter, asked, collected, fake
 
 
 def test_every_known_engine_is_tested_here() -> None:
@@ -49,7 +49,7 @@ def test_tokens_are_counted_the_same_streamed_or_not(kind: str) -> None:
 @pytest.mark.parametrize("kind", sorted(set(ALL) - {"triton-llmapi"}))
 def test_an_answer_that_max_tokens_cut_says_length(kind: str) -> None:
     # The frontend says `stop` of every answer, the inflight batcher nothing at all.
-    said = "stop" if kind == "triton-openai" else "length"
+    said = "stop" if kind in FRONTENDS else "length"
 
     async def do() -> None:
         async with adapter(fake(kind, finish=said)) as engine:
@@ -106,7 +106,7 @@ def test_sampling_arrives_under_the_engines_names(kind: str) -> None:
     asyncio.run(do())
 
 
-@pytest.mark.parametrize("kind", ["triton-llmapi", "triton-batcher", "triton-openai"])
+@pytest.mark.parametrize("kind", ["triton-llmapi", "triton-batcher", *FRONTENDS])
 def test_what_an_engine_cannot_do_is_refused_and_not_left_out(kind: str) -> None:
     server = fake(kind)
 

@@ -11,8 +11,10 @@ from engines import engine
 from engines.failure import EngineError
 from engines.metrics import Metrics, Timing
 from engines.protocol import Request, Upstream, Usage
-from tests.engines.asking import OPENAI, asked, collected, told
-from tests.engines.fake_openai import FRONTEND, TRTLLM, VLLM, FakeOpenAi
+from models.engine import BATCHER_PARTS, part_name
+from tests.engines.asking import FRONTENDS, OPENAI, asked, collected, told
+from tests.engines.fake_openai import FRONTEND_BATCHER, TRTLLM, VLLM, FakeOpenAi
+from tests.engines.fake_triton import BATCHER_METRICS
 
 CHAT = Request(messages=({"role": "user", "content": "hi"},))
 VLLM_METRICS = """
@@ -105,9 +107,10 @@ def test_a_finish_reason_that_openai_lacks_is_a_failure() -> None:
     asyncio.run(do())
 
 
-def test_the_frontends_stop_stays_a_stop_below_max_tokens() -> None:
+@pytest.mark.parametrize("kind", FRONTENDS)
+def test_the_frontends_stop_stays_a_stop_below_max_tokens(kind: str) -> None:
     async def do() -> None:
-        async with told(FakeOpenAi(FRONTEND)) as engine:
+        async with told(FakeOpenAi(kind)) as engine:
             assert (await engine.complete(asked(max_tokens=5))).finish_reason == "stop"
 
     asyncio.run(do())
@@ -142,6 +145,28 @@ def test_vllms_metrics_are_summed_over_its_engines() -> None:
         "kv_cache_share": 0.25,
         "time_to_first_token": Timing(4.5, 9),
     }
+
+
+def test_before_the_batcher_requests_are_the_ensembles_and_tokens_its_parts() -> None:
+    assert metrics_of(FakeOpenAi(FRONTEND_BATCHER, metrics=BATCHER_METRICS)) == Metrics(
+        requests_running=3,
+        requests_waiting=1,
+        requests_done_total=5,
+        generation_tokens_total=70,
+        kv_cache_share=0.5,
+    )
+
+
+def test_the_parts_that_the_frontend_lists_beside_the_ensemble_are_no_trouble() -> None:
+    listed = [*(part_name("m", part) for part in BATCHER_PARTS), "m"]
+
+    async def do() -> None:
+        async with told(FakeOpenAi(FRONTEND_BATCHER, models=listed)) as engine:
+            assert (await engine.ready()).ok
+        async with told(FakeOpenAi(FRONTEND_BATCHER, models=listed[:-1])) as engine:
+            assert "not m" in (await engine.ready()).reason
+
+    asyncio.run(do())
 
 
 @pytest.mark.parametrize("prefix", ["", "trtllm_"])
@@ -179,7 +204,7 @@ def test_trtllms_metrics_that_are_switched_off_say_nothing() -> None:
 
 
 @pytest.mark.parametrize(
-    ("kind", "version"), [(VLLM, "1.2.3"), (TRTLLM, "1.2.3"), (FRONTEND, None)]
+    ("kind", "version"), [(VLLM, "1.2.3"), (TRTLLM, "1.2.3"), *((kind, None) for kind in FRONTENDS)]
 )
 def test_the_version_is_the_servers_own_word(kind: str, version: str | None) -> None:
     async def do() -> None:

@@ -12,9 +12,8 @@ from engines import engine
 from engines.failure import EngineError
 from engines.metrics import Metrics, Timing
 from engines.protocol import Upstream
-from models.engine import part_name
 from tests.engines.asking import NATIVE, adapter, asked, collected, told
-from tests.engines.fake_triton import BATCHER, LLMAPI, VLLM, FakeTriton
+from tests.engines.fake_triton import BATCHER, BATCHER_METRICS, LLMAPI, VLLM, FakeTriton
 from tests.engines.serving import until
 
 METRICS = """
@@ -31,20 +30,6 @@ vllm:time_to_first_token_seconds_bucket{model="m",version="1",le="+Inf"} 6
 vllm:time_to_first_token_seconds_sum{model="m",version="1"} 0.5
 vllm:time_to_first_token_seconds_count{model="m",version="1"} 6
 """
-BATCHER_METRICS = """
-# TYPE nv_trt_llm_request_metrics gauge
-nv_trt_llm_request_metrics{model="PART",request_type="active",version="1"} 3
-nv_trt_llm_request_metrics{model="PART",request_type="waiting",version="1"} 1
-# TYPE nv_trt_llm_kv_cache_block_metrics gauge
-nv_trt_llm_kv_cache_block_metrics{kv_cache_block_type="fraction",model="PART",version="1"} 0.5
-# TYPE nv_llm_output_token_len histogram
-nv_llm_output_token_len_bucket{model="PART",version="1",le="+Inf"} 2
-nv_llm_output_token_len_sum{model="PART",version="1"} 70
-nv_llm_output_token_len_count{model="PART",version="1"} 2
-# TYPE nv_inference_request_success counter
-nv_inference_request_success{model="m",version="1"} 5
-nv_inference_request_success{model="PART",version="1"} 4
-""".replace("PART", part_name("m", "tensorrt_llm"))
 
 
 def test_a_model_that_is_ready_while_its_process_is_dead_is_not() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import tracemalloc
 from typing import Any
 
 import pytest
@@ -117,3 +118,29 @@ def test_more_tokens_than_the_role_gives_are_refused() -> None:
     with pytest.raises(EngineError, match="max_completion_tokens is 8, and this role gives 7") as e:
         max_tokens_of(chat(max_completion_tokens=8), 1, 7)
     assert e.value.param == "max_completion_tokens"
+
+
+@pytest.mark.parametrize(
+    ("more", "param"),
+    [
+        ({"messages": [0] * 300_000}, "messages[0]"),
+        ({"messages": [USER] * 10_001}, "messages"),
+        ({"messages": [USER | {"content": [0] * 300_000}]}, "messages[0].content[0]"),
+        ({"messages": [USER | {f"a{n}": 0 for n in range(100_000)}]}, "messages[0]"),
+        ({f"a{n}": 0 for n in range(100_000)}, ""),
+        ({"stop": [0] * 300_000}, "stop[0]"),
+    ],
+)
+def test_a_body_of_many_mistakes_costs_no_more_than_one_of_one(
+    more: dict[str, Any], param: str
+) -> None:
+    content = json.dumps(CHAT | more).encode()
+    tracemalloc.start()
+    try:
+        with pytest.raises(EngineError) as caught:
+            parsed(ChatBody, content)
+        _, most = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert (caught.value.status, caught.value.param or "") == (400, param)
+    assert most < 60 * 2**20

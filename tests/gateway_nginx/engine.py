@@ -19,6 +19,7 @@ from tests.gateway_nginx.running import until
 from tests.providers.local_sshd import free_port
 
 OWN_NAME = "served/Own-Name"
+TENSORS = b'\x00\xff{"model_name":"as it is"}' * 5000
 USAGE = {"prompt_tokens": 7, "completion_tokens": 3, "total_tokens": 10}
 
 
@@ -90,6 +91,8 @@ class Engine:
             return JSONResponse({"error": "unavailable"}, 503)
         if request.method == "GET" and path == "/v2/models/demo.gemma":
             return JSONResponse({"name": self.name, "inputs": [{"name": "text_input"}]})
+        if "inference-header-content-length" in request.headers:
+            return self._tensors()
         prompt = str(asked.get("prompt", ""))
         if prompt == "wait":
             await self._held(request)
@@ -120,6 +123,11 @@ class Engine:
             return StreamingResponse(self._half(), media_type="application/json")
         answer = {"id": "cmpl-1", "model": self.name, "choices": [{"text": "ok"}], "usage": USAGE}
         return JSONResponse(answer, headers={"x-engine-secret": "1", "x-request-id": "theirs"})
+
+    def _tensors(self) -> Response:
+        head = json.dumps({"model_name": self.name, "outputs": [{"name": "text_output"}]}).encode()
+        length = {"Inference-Header-Content-Length": str(len(head))}
+        return Response(head + TENSORS, media_type="application/octet-stream", headers=length)
 
     async def _half(self) -> AsyncIterator[str]:
         yield '{"model":'

@@ -12,6 +12,7 @@ from typing import Any
 import httpx
 import pytest
 
+from host.gateway import Gateway
 from host.routes import close, declare, put, remove, show
 from models.gateway import Endpoint, Replica, RoleRoute
 from models.refusal import Refusal
@@ -40,7 +41,7 @@ def closing(load: str = LOAD, drain_s: float = 0) -> dict[str, Any]:
 
 def open_role(host: FakeHost, name: str, opened: RoleRoute, **more: Any) -> None:
     asked = {"demo": "desk", "role": name, "route": asdict(opened), "adapter": {}, **more}
-    put(host.gateway, asked)
+    put(host.gateway, json.loads(json.dumps(asked)))
 
 
 def asked(host: FakeHost, model: str = "architect", **body: Any) -> httpx.Response:
@@ -323,3 +324,46 @@ def test_a_file_that_somebody_broke_is_made_anew(served: FakeHost, engine: Engin
     declare(served.gateway, {"demo": "desk", "keys": keys, "roles": {}})
     open_role(served, "architect", route(replica(engine)))
     assert asked(served).status_code == 200
+
+
+class Killed(BaseException):
+    """As a run's end that nothing answers to."""
+
+
+def killed_before_it_is_served(
+    monkeypatch: pytest.MonkeyPatch, change: Callable[[], object]
+) -> None:
+    def die(_: object) -> None:
+        raise Killed
+
+    with monkeypatch.context() as patched:
+        patched.setattr(Gateway, "serve", die)
+        with pytest.raises(Killed):
+            change()
+
+
+def test_an_open_route_that_a_killed_run_only_wrote_is_served_by_the_next(
+    served: FakeHost, engine: Engine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    opened = route(replica(engine))
+    killed_before_it_is_served(monkeypatch, lambda: open_role(served, "architect", opened))
+    assert asked(served).status_code == 503
+    open_role(served, "architect", opened)
+    assert asked(served).status_code == 200
+
+
+def test_a_closed_route_that_a_killed_run_only_wrote_is_closed_by_the_next(
+    served: FakeHost, engine: Engine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    open_role(served, "architect", route(replica(engine)))
+    killed_before_it_is_served(monkeypatch, lambda: close(served.gateway, closing()))
+    assert asked(served).status_code == 200
+    close(served.gateway, closing())
+    assert asked(served).status_code == 503
+
+
+def test_a_demo_that_goes_takes_what_a_killed_run_was_writing_with_it(served: FakeHost) -> None:
+    half = served.root / "etc/gateway/routes.d/desk.json.new"
+    half.write_text("{")
+    remove(served.gateway, {"demo": "desk", "role": None})
+    assert list(half.parent.iterdir()) == []

@@ -9,6 +9,7 @@ import socket
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 
 import httpx
 import pytest
@@ -139,3 +140,66 @@ def test_wrong_methods_and_unread_requests_are_told_in_openais_shape(
         head, _, body = answer.partition(b"\r\n\r\n")
         assert status in head.split(b"\r\n")[0]
         assert "error" in json.loads(body)
+
+
+def begun_upload(running: RunningGateway) -> socket.socket:
+    """A request that is refused before its body has come."""
+    connection = socket.create_connection(("127.0.0.1", running.port), 10)
+    head = f"POST /v1/completions HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {DESK}\r\n"
+    connection.sendall(f"{head}Content-Length: 100000\r\n\r\n".encode() + b" " * 1000)
+    assert b" 429 " in connection.recv(1000)
+    return connection
+
+
+def test_a_refused_upload_that_still_comes_in_takes_nobodys_place(
+    started: Started, engine: Engine
+) -> None:
+    running = started(
+        gateway(connections_per_key=2), demo("desk", DESK, {"architect": role(engine.address)})
+    )
+    with client(running, DESK) as desk:
+        with waiting(running, engine, 2):
+            uploads = [begun_upload(running) for _ in range(3)]
+        until(lambda: running.status()["requests"] == {"desk/default": 0}, "none is counted")
+        assert desk.get("/v1/models").status_code == 200
+    for upload in uploads:
+        upload.close()
+
+
+def of_values(number: int) -> bytes:
+    return b'{"model":"architect","prompt":[' + b",".join([b"[]"] * number) + b"]}"
+
+
+def test_a_body_of_more_values_than_any_prompt_has_is_refused(
+    started: Started, engine: Engine
+) -> None:
+    running = started(
+        gateway(max_body_mib=32), demo("desk", DESK, {"architect": role(engine.address)})
+    )
+    with client(running, DESK) as desk:
+        engine.seen.clear()
+        refused = desk.post("/v1/completions", content=of_values(3_000_000))
+        assert (refused.status_code, engine.seen) == (413, [])
+        assert "more than 1000000 values" in refused.json()["error"]["message"]
+        # As many commas in a text are no values.
+        text = {"model": "architect", "prompt": 'a "list", of [things], ' * 200_000}
+        assert desk.post("/v1/completions", json=text).status_code == 200
+
+
+def test_what_large_bodies_take_is_given_back(started: Started, engine: Engine) -> None:
+    running = started(
+        gateway(max_body_mib=32, workers=1),
+        demo("desk", DESK, {"architect": role(engine.address)}),
+    )
+
+    def taken_mib() -> int:
+        (worker,) = running.workers()
+        lines = Path(f"/proc/{worker}/status").read_text().splitlines()
+        (line,) = [line for line in lines if line.startswith("VmRSS")]
+        return int(line.split()[1]) // 1024
+
+    with client(running, DESK) as desk:
+        for _ in range(8):
+            desk.post("/v1/completions", content=of_values(490_000)).raise_for_status()
+        print("MIB", taken_mib())
+        assert taken_mib() < 150  # Else they are collected at ten times the first, above 300.

@@ -9,7 +9,7 @@ import httpx
 import pytest
 
 from tests.gateway_nginx.conftest import CLINIC, DESK, client
-from tests.gateway_nginx.engine import OWN_NAME, Engine
+from tests.gateway_nginx.engine import OWN_NAME, TENSORS, Engine
 from tests.gateway_nginx.running import RunningGateway
 
 
@@ -293,14 +293,21 @@ def test_a_roles_metadata_has_the_roles_name_and_its_tensors_their_own(desk: htt
     assert said == {"name": "architect", "inputs": [{"name": "text_input"}]}
 
 
-def test_binary_tensors_pass_through(desk: httpx.Client, engine: Engine) -> None:
+def test_binary_tensors_pass_through_and_the_answers_name_is_the_roles(
+    desk: httpx.Client, engine: Engine
+) -> None:
     body = b'{"inputs":[]}\x00\xff\x00'
-    desk.post(
+    answer = desk.post(
         "/roles/architect/v2/models/architect/infer",
         content=body,
         headers={"Inference-Header-Content-Length": "13"},
-    ).raise_for_status()
+    )
+    answer.raise_for_status()
     seen = engine.seen[-1]
     assert seen.body == body
     assert seen.headers["inference-header-content-length"] == "13"
     assert seen.headers["content-type"] == "application/octet-stream"
+    length = int(answer.headers["inference-header-content-length"])
+    told = json.loads(answer.content[:length])
+    assert told == {"model_name": "architect", "outputs": [{"name": "text_output"}]}
+    assert answer.content[length:] == TENSORS

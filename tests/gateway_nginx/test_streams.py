@@ -170,13 +170,22 @@ def test_an_engine_that_ends_before_its_answer_leaves_an_error_event(
     "error", ['{"error":"it broke"}', '{"object":"error","message":"it broke","code":500}']
 )
 def test_an_engines_error_event_takes_openais_shape_and_is_not_followed_by_another(
-    desk: httpx.Client, error: str
+    shared: RunningGateway, desk: httpx.Client, error: str
 ) -> None:
-    sent = f'raw data: {{"model":"{OWN_NAME}"}}\n\ndata: {error}\n\n'
+    sent = f'raw data: {{"model":"{OWN_NAME}"}}\n\ndata: {error}\n\ndata: [DONE]\n\n'
     answer = desk.post("/v1/completions", json=body(sent))
     events = [event for event in answer.text.split("\n\n") if event]
     assert len(events) == 2
     assert json.loads(events[1][6:])["error"]["message"] == "it broke"
+    assert "[DONE]" not in answer.text
+    assert shared.logged(answer.headers["x-request-id"])["outcome"] == "engine_failed"
+
+
+def test_an_error_of_null_is_none(shared: RunningGateway, desk: httpx.Client) -> None:
+    sent = f'raw data: {{"model":"{OWN_NAME}","error":null}}\n\ndata: [DONE]\n\n'
+    answer = desk.post("/v1/completions", json=body(sent))
+    assert answer.text == 'data: {"model":"architect","error":null}\n\ndata: [DONE]\n\n'
+    assert shared.logged(answer.headers["x-request-id"])["outcome"] == "ok"
 
 
 def test_half_a_json_answer_is_not_taken_for_a_whole_one(desk: httpx.Client) -> None:

@@ -47,7 +47,9 @@ def test_the_pack_reads_what_the_program_judged(project: Path, stack: str) -> No
     assert reading.judged.stack == judged.stack
 
 
-@pytest.mark.parametrize("engine", ["vllm", "trtllm-serve", "triton-openai"])
+@pytest.mark.parametrize(
+    "engine", ["vllm", "trtllm-serve", "triton-openai", "triton-openai-batcher"]
+)
 def test_the_pack_reads_servers_of_one_models_own_as_the_program_judged_them(
     project: Path, engine: str
 ) -> None:
@@ -56,6 +58,8 @@ def test_the_pack_reads_servers_of_one_models_own_as_the_program_judged_them(
         "instance: triton@wide-01}", f"instance: triton@wide-01, engine: {engine}}}"
     )
     file.write_text(f"{text}  berth:images: {{{engine}: 'engine:1'}}\n")
+    model = project / "catalog/gemma-4-31b-it-nvfp4.yaml"
+    model.write_text(f"{model.read_text()}engine_dir: built\n")
     judged, reading = both_ways(project, "dev")
     assert reading.trouble == ()
     (server,) = [each for each in judged.instances if each.name == "reference-architect"]

@@ -44,7 +44,7 @@ def test_every_script_is_one_that_sh_can_read(script: str) -> None:
 def test_what_the_host_writes_is_what_the_service_reads(tmp_path: Path) -> None:
     (tmp_path / "adapter.json").write_text(adapter_setup.configuration(GATEWAY, DECLARED))
     said = config.read_adapter(tmp_path)
-    assert (said.listen, said.max_body_mib) == ("127.0.0.1:8311", 40)
+    assert (said.listen, said.max_body_mib) == ("127.0.0.1:8311", 8)
     for folder in (config.ROUTES, config.SECRETS):
         assert f"-g berth-adapter {adapter_container.DIRECTORY}/routes.d" in INSTALL
         assert f"{adapter_container.DIRECTORY}/{folder}" in INSTALL

@@ -5,28 +5,14 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-import pulumi
 import pytest
 
-from policy.loads import ENTRY, SERVED
+from policy.loads import SERVED
 from tests.declarations import plan_of
 from tests.resources import test_stack
-from tests.resources.recording import Recorder
 
 IMAGES = {"trtllm-serve": "trt@sha256:cc", "triton-openai": "tri@sha256:dd", "vllm": "v@sha256:ee"}
 SMALL = {"weights": "small", "max_model_len": 8192, "gpu_memory_utilization": 0.5}
-
-
-class Writing(Recorder):
-    """An entry's revision is its files'."""
-
-    def new_resource(
-        self, args: pulumi.runtime.MockResourceArgs
-    ) -> tuple[str | None, dict[Any, Any]]:
-        id_, outputs = super().new_resource(args)
-        if args.typ == ENTRY:
-            outputs["revision"] = str(hash(str(args.inputs["files"])))
-        return id_, outputs
 
 
 def served(place: Path, engine: str, **small: Any) -> tuple[dict[str, Any], str]:
@@ -47,9 +33,8 @@ def served(place: Path, engine: str, **small: Any) -> tuple[dict[str, Any], str]
     ],
 )
 def test_what_it_reads_at_its_start_makes_it_another_process(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, engine: str, changed: dict[str, Any]
+    tmp_path: Path, engine: str, changed: dict[str, Any]
 ) -> None:
-    monkeypatch.setattr(test_stack, "Recorder", Writing)
     container, incarnation = served(tmp_path, engine)
     same, another = served(tmp_path, engine, **changed)
     assert same == container

@@ -24,6 +24,7 @@ COMMAND = "command:remote:Command"
 CLAIMS = "pulumi-python:dynamic/berth:Claims"
 ENTRY = "pulumi-python:dynamic/berth:RepositoryEntry"
 MODEL = "pulumi-python:dynamic/berth:TritonModel"
+SERVED = "pulumi-python:dynamic/berth:ServedModel"
 PRIVATE_KEY = "-----BEGIN OPENSSH PRIVATE KEY-----\nno real one\n"
 
 
@@ -302,3 +303,27 @@ def test_a_model_of_several_entries_is_loaded_once_all_are_written(tmp_path: Pat
     assert model["engine"] == "triton-batcher"
     assert model["entry_revision"] == "r1+r1+r1+r1"
     assert outputs["roles"]["sentry"]["model"] == "shop.small"
+
+
+@pytest.mark.parametrize(
+    ("engine", "change"),
+    [
+        ("triton-openai", {"engine_args": {"seed": 1}}),
+        ("triton-openai-batcher", {"engine_dir": "others"}),
+        ("triton-openai-batcher", {"trtllm_args": {"max_beam_width": 2}}),
+    ],
+)
+def test_a_server_that_runs_from_entries_is_started_anew_when_they_change(
+    tmp_path: Path, engine: str, change: dict[str, Any]
+) -> None:
+    sections = with_key_files(tmp_path) | {"images": {engine: "tri@sha256:dd"}}
+    sections["demo"]["roles"]["sentry"]["engine"] = engine
+    small = {"weights": "small", "engine_dir": "built", "max_model_len": 4096}
+
+    def server(**more: Any) -> dict[str, Any]:
+        recorder, _ = declared(plan_of(sections, small=small | more), tmp_path)
+        return recorder.of_type(SERVED)["shop-sentry"]
+
+    assert server()["incarnation"] == server()["incarnation"]
+    assert server(**change)["incarnation"] != server()["incarnation"]
+    assert server(load_timeout_s=7)["incarnation"] == server()["incarnation"]

@@ -61,6 +61,7 @@ def filled(gpus: Gpus, tmp_path_factory: pytest.TempPathFactory) -> dict[str, st
         "engine_dir": str(_engine_dir(place / "engine")),
         "kv_cache_free_gpu_mem_fraction": "0.5",
         "gpu_device_ids": "1",
+        "exclude_input_in_output": "True",
         "tokenizer_dir": str(gpus.weights / "tiny"),
     }
 
@@ -199,8 +200,8 @@ def test_the_openai_frontend_serves_the_ensemble(
 ) -> None:
     port = free_port()
     words = [f"--model-repository={triton.repository}", "--model-control-mode=explicit"]
-    words += [f"--load-model={part}" for part in PARTS]
-    words += [f"--openai-port={port}", "--host=127.0.0.1", f"--tokenizer={gpus.weights / 'tiny'}"]
+    words += ["--load-model=ensemble", "--backend=tensorrtllm", "--host=127.0.0.1"]
+    words += [f"--openai-port={port}", f"--tokenizer={gpus.weights / 'tiny'}"]
     path = str(triton.repository.parent / "bin") + ":/usr/bin:/bin"
     with served("sandbox.openai_frontend.main", words, gpus, tmp_path, port, PATH=path) as server:
         wait_until_heard(server)

@@ -13,6 +13,7 @@ from components.renderers.engines import (
     triton_batcher,
     triton_llmapi,
     triton_openai,
+    triton_openai_batcher,
     triton_vllm,
     trtllm_serve,
     vllm_serve,
@@ -63,6 +64,7 @@ SERVERS: Mapping[str, ServerRenderer] = {
     "vllm": vllm_serve,
     "trtllm-serve": trtllm_serve,
     "triton-openai": triton_openai,
+    "triton-openai-batcher": triton_openai_batcher,
 }
 """Engine → its renderer, of those with a server of their own."""
 ENTRIES: Mapping[str, EntryRenderer] = {
@@ -70,5 +72,6 @@ ENTRIES: Mapping[str, EntryRenderer] = {
     "triton-openai": triton_vllm,
     "triton-llmapi": triton_llmapi,
     "triton-batcher": triton_batcher,
+    "triton-openai-batcher": triton_batcher,
 }
 """Engine → its renderer, of those that run from the model repository."""

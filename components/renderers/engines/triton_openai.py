@@ -1,4 +1,4 @@
-"""Triton's own OpenAI frontend in front of its vLLM backend: one server with one model loaded.
+"""Triton's own OpenAI frontend: one server with one model loaded, of its vLLM backend.
 
 It embeds Triton, and lists only what it loaded itself, so the model is named at its start
 (EXPLICIT since 26.04). KServe's ports stay shut: it would open them without restrictions.
@@ -21,13 +21,22 @@ DEFAULT_MAX_TOKENS = 16
 
 def command(placement: Placement) -> list[str]:
     """The frontend's command line; its model's name is the repository entry's."""
+    return frontend(placement, "vllm")
+
+
+def frontend(placement: Placement, backend: str) -> list[str]:
+    """Its command line.
+
+    Args:
+        backend: whose requests it forms: `vllm` or `tensorrtllm`. It loads what the entry says.
+    """
     return [
         "python3",
         MAIN,
         f"--model-repository={placement.instance.host.repository}",
         "--model-control-mode=explicit",
         f"--load-model={placement.entry}",
-        "--backend=vllm",
+        f"--backend={backend}",
         f"--tokenizer={weights_path(placement)}",
         "--host=0.0.0.0",
         f"--openai-port={INSIDE}",

@@ -14,6 +14,9 @@ local SPACE, QUOTE, OPEN_LIST = 32, 34, 91
 
 local M = {}
 
+-- Outcome of an answer that its engine ended with an error event.
+local FAILED = "engine_failed"
+
 -- Headers that an engine may set for the client; nginx adds those of the connection.
 local function only_known_headers()
   for name in pairs(ngx.resp.get_headers(0, true)) do
@@ -50,6 +53,17 @@ local function promised(state)
   return state.promised
 end
 
+-- KServe's binary answers: as many bytes of JSON as a header says, then the tensors. The JSON is
+-- filled up with spaces, so that both lengths are known before it is there.
+local function tensors_follow(state)
+  local name = "Inference-Header-Content-Length"
+  local length = state.shape == "kserve" and tonumber(ngx.header[name])
+  if not length then return false end
+  state.head = length
+  ngx.header[name] = length + #state.quoted
+  return true
+end
+
 function M.headers()
   local ctx = ngx.ctx
   if ctx.role then
@@ -73,9 +87,12 @@ function M.headers()
       ngx.header["Cache-Control"] = "no-cache"
     elseif find(kind, "application/json", 1, true) then
       state.kind = "json"
+    elseif tensors_follow(state) then
+      state.kind = "tensors"
     end
     if state.kind then
-      ngx.header["Content-Length"] = state.kind == "json" and promised(state) or nil
+      ngx.header["Content-Length"] = (state.kind == "json" or state.kind == "tensors")
+        and promised(state) or nil
       ctx.answer = state
     end
     if ctx.role.fallback then ngx.header["X-Berth-Fallback"] = ctx.role.fallback end
@@ -119,19 +136,21 @@ local function line_of(state, line)
     if state.shape == "framing" then
       local event = line:match("^event: *(%a+)")
       if event == "end" or event == "error" then state.done = true end
+      if event == "error" then ngx.ctx.outcome = FAILED end
     end
     return line
   end
   if byte(line, from + 1) == OPEN_LIST and find(line, "^%[DONE%]", from + 1) then
     state.done = true
-    return line
+    return state.failed and "" or line
   end
   local payload = sub(line, from + 1)
   if state.shape == "openai" then
     if find(payload, '"error"', 1, true) then
-      if json_members.find(payload, "error", true)
-        or find(payload, '"object"%s*:%s*"error"') then
+      local at = json_members.find(payload, "error", true)
+      if at and sub(payload, at, at + 3) ~= "null" or find(payload, '"object"%s*:%s*"error"') then
         state.failed, state.done = true, true
+        ngx.ctx.outcome = FAILED
         return "data: " .. engine_error.openai(payload, 500)
       end
     end
@@ -199,6 +218,17 @@ local function stream(state, chunk, last)
   return out, last
 end
 
+local function tensors(state, chunk, last)
+  if state.over then return chunk, last end
+  state[#state + 1] = chunk
+  local text = table.concat(state)
+  if #text < state.head and not last then return "", false end
+  state.over = true
+  local head = json_members.replace(sub(text, 1, state.head), state.member, state.quoted)
+  local filled = head .. (" "):rep(state.head + #state.quoted - #head)
+  return filled .. sub(text, state.head + 1), last
+end
+
 local function whole(state, chunk, last)
   if state.over then return chunk, last end
   state[#state + 1] = chunk
@@ -229,6 +259,8 @@ function M.body()
   if state.kind == "stream" then
     out, ends = stream(state, chunk, last)
     if not out then return ngx.ERROR end
+  elseif state.kind == "tensors" then
+    out, ends = tensors(state, chunk, last)
   else
     out, ends = whole(state, chunk, last)
   end

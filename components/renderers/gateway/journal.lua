@@ -58,6 +58,8 @@ function M.write()
     end
   end
   var.berth_log = line(var, ctx)
+  -- Else it waits until ten times of what was in use with it are (worker.lua).
+  if ctx.large then collectgarbage() end
 end
 
 return M

@@ -81,6 +81,23 @@ function M.find(text, name, first_only)
   return from, to, count
 end
 
+-- How many values the text has, in all its depths; the count ends once it is above `most`.
+function M.values(text, most)
+  local count, from = 1, 1
+  while count <= most do
+    local at = find(text, '[",%[{]', from)
+    if not at then break end
+    if byte(text, at) == QUOTE then
+      at = string_end(text, at + 1)
+      if not at then break end
+    else
+      count = count + 1
+    end
+    from = at + 1
+  end
+  return count
+end
+
 -- The text with the value of the top-level member `name` exchanged for `value`, which is JSON.
 function M.replace(text, name, value)
   local from, to = M.find(text, name, true)

@@ -6,6 +6,7 @@ import math
 
 import pytest
 
+from models.engine import BATCHER_ENTRY
 from models.memory import Asked, memory_plan
 from models.memory.trtllm import by_vllms_names
 from models.rules import memory_fit
@@ -87,6 +88,7 @@ def test_what_does_not_fit_is_refused_with_the_context_that_does() -> None:
     assert "set max_model_len to " in text
 
 
-def test_prebuilt_engines_are_a_warning() -> None:
-    text = warned(memory_fit, with_model(engine="triton-batcher", weights=WEIGHTS))
+@pytest.mark.parametrize("engine", BATCHER_ENTRY)
+def test_prebuilt_engines_are_a_warning(engine: str) -> None:
+    text = warned(memory_fit, with_model(engine=engine, weights=WEIGHTS))
     assert "its engines are prebuilt" in text

@@ -24,6 +24,7 @@ def test_an_image_that_holds_the_engine_is_let_pass() -> None:
         ("triton-llmapi", TRTLLM_TRITON),
         ("triton-batcher", TRTLLM_TRITON),
         ("triton-openai", VLLM_TRITON),
+        ("triton-openai-batcher", TRTLLM_TRITON),
         ("vllm", VLLM_OWN),
         ("trtllm-serve", TRTLLM_OWN),
         ("vllm", VLLM_TRITON),
@@ -41,6 +42,8 @@ def test_an_image_that_holds_the_engine_is_let_pass() -> None:
         ("triton-vllm", VLLM_OWN, "holds vLLM 0.19.1 and no Triton"),
         ("triton-llmapi", TRTLLM_OWN, "holds TensorRT-LLM 1.2.1 and no Triton"),
         ("vllm", TRTLLM_OWN, "holds TensorRT-LLM 1.2.1 and no vLLM"),
+        ("triton-openai-batcher", VLLM_TRITON, "tritonserver:YY.MM-trtllm-python-py3"),
+        ("triton-openai-batcher", TRTLLM_OWN, "set `berth:images.triton-openai-batcher` to"),
         ("trtllm-serve", VLLM_OWN, "set `berth:images.trtllm-serve`"),
     ],
 )

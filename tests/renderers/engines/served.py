@@ -12,6 +12,7 @@ IMAGES = {
     "vllm": "vllm@sha256:bb",
     "trtllm-serve": "trt@sha256:cc",
     "triton-openai": "tri@sha256:dd",
+    "triton-openai-batcher": "tri@sha256:ee",
 }
 
 
@@ -31,6 +32,7 @@ def placed(engine: str, role: str = "architect", **big: Any) -> Placement:
         "quantization": "modelopt_fp4",
         "tensor_parallel_size": 2,
         "max_model_len": 4096,
+        "engine_dir": "big-built",
         "engine_args": {"seed": 0},
     }
     return plan_of(sections(engine), big=entry | big).roles[role]

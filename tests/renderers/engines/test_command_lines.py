@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 import pytest
 
@@ -75,11 +76,33 @@ def test_trtllm_serve_is_given_only_flags_that_all_its_releases_know() -> None:
 
 
 def test_tritons_frontend_loads_just_its_model_and_opens_no_kserve_port() -> None:
-    words = SERVERS["triton-openai"].command(placed("triton-openai"))
-    assert "--load-model=shop.big" in words
-    assert "--model-control-mode=explicit" in words
-    assert "--backend=vllm" in words
-    assert not any("kserve" in word for word in words)
+    assert SERVERS["triton-openai"].command(placed("triton-openai")) == [
+        "python3", "/opt/tritonserver/python/openai/openai_frontend/main.py",
+        "--model-repository=/data/triton/models",
+        "--model-control-mode=explicit",
+        "--load-model=shop.big",
+        "--backend=vllm",
+        "--tokenizer=/data/triton/weights/big-nvfp4",
+        "--host=0.0.0.0",
+        "--openai-port=9000",
+        "--default-max-tokens=16",
+    ]  # fmt: skip
+
+
+def test_before_the_batcher_it_differs_in_the_requests_that_it_forms() -> None:
+    vllm, batcher = (
+        SERVERS[engine].command(placed(engine))
+        for engine in ("triton-openai", "triton-openai-batcher")
+    )
+    assert [word for word in batcher if word not in vllm] == ["--backend=tensorrtllm"]
+    assert len(batcher) == len(vllm)
+
+
+def test_on_several_gpus_the_batcher_behind_the_frontend_starts_its_workers_itself() -> None:
+    wide = placed("triton-openai-batcher")
+    assert SERVERS[wide.engine].environment(wide)["TRTLLM_ORCHESTRATOR"] == "1"
+    narrow = replace(wide, catalog=wide.catalog.model_copy(update={"tensor_parallel_size": 1}))
+    assert "TRTLLM_ORCHESTRATOR" not in SERVERS[wide.engine].environment(narrow)
 
 
 @pytest.mark.parametrize("engine", sorted(SERVERS))

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import copy
-import json
 import re
 from collections.abc import Awaitable, Callable, Iterator
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import httpx
 import pytest
@@ -16,15 +15,14 @@ import pytest
 from components.providers.model_server import model_state
 from components.providers.triton_client import NoAnswer, Rejected, TritonClient
 from components.renderers import entry
-from components.renderers.image_model import ALL_MODELS
 from engines import engine
 from engines.protocol import Delta, Request, Sampling, Upstream
+from models.engine import part_name
 from models.plan import Placement
-from sandbox.all_models import all_models
 from tests.declarations import SECTIONS, plan_of
+from tests.renderers.engines.written import built_engines, image_models, write
 from tests.sandbox.served import Gpus, gpus_and_models
 from tests.sandbox.triton_serving import Triton, triton_serving
-from tests.sandbox.unpacked_triton import importable
 
 pytestmark = pytest.mark.triton
 Result = TypeVar("Result")
@@ -49,17 +47,7 @@ class Entries:
         self.triton, self.gpus, self.image = triton, gpus, image
 
     def write(self, placement: Placement) -> None:
-        """Its entries, the paths of the host and the image being those of this test."""
-        whole = {placement.entry: entry.entry_files(placement), **entry.parts(placement)}
-        for name, files in whole.items():
-            for path, text in files.items():
-                text = text.replace(ALL_MODELS, str(self.image))
-                text = text.replace(placement.instance.host.weights, str(self.gpus.weights))
-                target = self.triton.repository / name / path
-                target.parent.mkdir(parents=True, exist_ok=True)
-                target.write_text(text)
-            if "1/model.py" in files and not (self.triton.repository / name / "1/sandbox").exists():
-                importable(self.triton.repository / name / "1")
+        write(placement, self.triton.repository, self.gpus, self.image)
 
     def ask(self, what: Callable[[TritonClient], Awaitable[Result]]) -> Result:
         async def do() -> Result:
@@ -92,20 +80,8 @@ class Entries:
 def entries(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Entries]:
     place = tmp_path_factory.mktemp("entries")
     gpus = gpus_and_models(place / "gpus")
-    built = gpus.weights / "built"
-    built.mkdir()
-    shape = {"num_hidden_layers": 4, "num_attention_heads": 8, "num_key_value_heads": 4}
-    shape |= {"hidden_size": 512, "head_size": 64, "max_position_embeddings": 8192}
-    told: dict[str, Any] = {"pretrained_config": {"name": "prebuilt", **shape}}
-    (built / "config.json").write_text(json.dumps(told | {"build_config": {"max_seq_len": 4096}}))
-    with (built / "rank0.engine").open("wb") as file:
-        file.truncate(2 * 2**30)
-    image = place / "image"
-    for name, content in all_models():
-        (image / name).parent.mkdir(parents=True, exist_ok=True)
-        (image / name).write_bytes(content)
-        if name.endswith("1/model.py"):
-            importable((image / name).parent)
+    built_engines(gpus.weights / "built")
+    image = image_models(place / "image")
     with triton_serving(place / "triton", gpus) as found:
         yield Entries(found, gpus, image)
 
@@ -231,8 +207,10 @@ def test_a_stream_that_is_cut_off_stops_behind_the_ensemble_at_once(entries: Ent
     upstream = Upstream(entries.triton.server.url, placement.entry, metrics_url=metrics)
     tokens = 110
     sampling = Sampling(max_tokens=tokens, temperature=0.0)
+    part = re.escape(part_name(placement.entry, "tensorrt_llm"))
     steps = re.compile(
-        r'^nv_trt_llm_general_metrics\{.*"iteration_counter".*\} (\S+)$', re.MULTILINE
+        rf'^nv_trt_llm_general_metrics\{{.*"iteration_counter",model="{part}".*\}} (\S+)$',
+        re.MULTILINE,
     )
 
     async def do() -> None:

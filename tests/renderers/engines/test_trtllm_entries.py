@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from typing import Any
 
 from components.renderers import entry
@@ -94,6 +95,13 @@ def test_the_batcher_runs_prebuilt_engines_with_the_tokenizer_of_the_weights() -
     assert engine["enable_kv_cache_reuse"] == "true"
     for part in ("preprocessing", "postprocessing"):
         assert told(placement, part)["tokenizer_dir"] == "/data/triton/weights/big"
+
+
+def test_behind_tritons_frontend_the_entries_are_the_very_same() -> None:
+    direct, behind = batcher(), placed("triton-openai-batcher", **BUILT | {"weights": "big"})
+    behind = replace(behind, catalog=direct.catalog)
+    assert entry.parts(behind) == entry.parts(direct)
+    assert entry.entry_files(behind) == entry.entry_files(direct)
 
 
 def test_pieces_of_a_stream_cannot_overtake_each_other() -> None:
