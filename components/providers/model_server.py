@@ -26,6 +26,8 @@ from models.instance import CONTROL_HEADER
 
 POLL_S = 0.25
 """Pause between two questions while waiting, in seconds."""
+SOON_S = 0.1
+"""The same where a role's clients wait too, and the question costs the host nothing."""
 BUSY = LOADING, UNLOADING = ("LOADING", "UNLOADING")
 """Triton's states of a model that is about to be another's."""
 STARTING = ("active", "activating", "reloading")
@@ -182,7 +184,7 @@ async def wait_settled(
             raise triton_refusals.still_busy(
                 wanted.instance, wanted.unit, wanted.model, state.state, bound_s
             )
-        await asyncio.sleep(POLL_S)
+        await asyncio.sleep(SOON_S)
 
 
 async def loaded_digest(triton: TritonClient, model: str) -> str | None:
