@@ -145,7 +145,8 @@ def _ensure(props: Mapping[str, Any], olds: Mapping[str, Any]) -> dict[str, Any]
             say(str(refusal))
         return later
 
-    conflicting = [ledger.declared(record) for record in on_host(props["ssh"], work)]
+    # With `since`: a claim that leaves, comes back and leaves again is in the way again.
+    conflicting = [record.json() for record in on_host(props["ssh"], work)]
     return _inputs(props) | {"leaving": [], "conflicting": conflicting}
 
 
