@@ -206,6 +206,7 @@ def served(
         instance=f"shop-{name}",
         engine="vllm",
         http_port=port,
+        shared=shared,
     )
 
 
@@ -255,6 +256,14 @@ def test_what_a_server_has_left_goes_with_its_role() -> None:
     moved = granted([served("a", "G0")], [served("a", "G1")])
     gone = granted([], [*moved.claims, *moved.leaving])
     assert places(gone) == {"a": ["G0"], "a/former": ["G1"]}
+
+
+def test_a_unit_that_leaves_its_port_to_another_one_has_to_go_before_that_starts() -> None:
+    """As where a server is named after another of its roles: both budgets would fit."""
+    old = served("sentry", "G2", mib=40, shared=True)
+    new = served("aide", "G2", mib=40, shared=True)
+    assert granted([new], [old]).conflicting == ("sentry",)
+    assert granted([replace(new, http_port=2)], [old]).conflicting == ()
 
 
 GPU_SETS = st.lists(st.sampled_from(GPUS), min_size=1, unique=True)

@@ -53,7 +53,8 @@ class Alpha:
 
     def vacate(self, load: ClaimRecord) -> None:
         """What `up` does once everything of a load is on the host."""
-        of = in_its_way(load.name, [gpu.uuid for gpu in load.gpus], self.claims["conflicting"])
+        uuids = [gpu.uuid for gpu in load.gpus]
+        of = in_its_way(load.name, uuids, load.http_port, self.claims["conflicting"])
         VacatedProvider().create(self.about | {"load": load.name, "of": of})
 
     def model(self, load: ClaimRecord) -> dict[str, Any]:
@@ -86,7 +87,9 @@ class Alpha:
 
 def served(model: str, gpu: int) -> ClaimRecord:
     on = f"shop-{model}"
-    return replace(record(model, gpu, instance=on, control_key_file=""), engine="vllm")
+    port = {"big": 8201, "small": 8202, "aide": 8203}[model]
+    it = record(model, gpu, instance=on, control_key_file="", http_port=port)
+    return replace(it, engine="vllm")
 
 
 OLD, NEW = (served("small", 2), served("big", 3)), (served("small", 3), served("big", 2))
@@ -233,6 +236,13 @@ def test_one_that_was_to_take_more_gpus_and_did_not_is_settled_again(alpha: Alph
     alpha.claim(wide, OLD[1])
     alpha.claim(*OLD)
     assert alpha.ledger.records() == before
+
+
+def test_a_unit_is_ended_for_another_one_that_has_its_port(alpha: Alpha) -> None:
+    other = replace(served("aide", 1), http_port=OLD[0].http_port)
+    alpha.claim(other, OLD[1])
+    alpha.vacate(other)
+    assert alpha.asked() == [STOP_SMALL]
 
 
 def test_a_state_of_before_places_were_kept_is_as_declared(alpha: Alpha) -> None:

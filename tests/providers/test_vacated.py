@@ -42,7 +42,7 @@ class Runs:
         wanted = self.about | {"claims": [ledger.declared(each) for each in asked]}
         if not self.claims or ClaimsProvider().diff("x", self.claims, wanted).changes:
             self.claims = ClaimsProvider().update("x", self.claims or wanted, wanted).outs or {}
-        of = in_its_way(LARGE.name, GPUS[2:3], self.claims["conflicting"])
+        of = in_its_way(LARGE.name, GPUS[2:3], 0, self.claims["conflicting"])
         news = self.about | {"load": LARGE.name, "of": of}
         if self.vacated and not VacatedProvider().diff("x", self.vacated, news).changes:
             return False
