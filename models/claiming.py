@@ -173,6 +173,8 @@ def _see_names(asked: Sequence[ClaimRecord], others: Sequence[ClaimRecord]) -> N
                 what, fix = f"role {taken[0]}", "give the role another name"
             elif record.demo and record.demo == other.demo and record.stack != other.stack:
                 what, fix = f"demo {record.demo}", "give the demo another name"
+            elif record.for_life and record.instance == other.instance:
+                what, fix = f"unit {record.instance}", "give the role another name"
             elif record.name == other.name:
                 what, fix = f"claim {record.name}", "give the claim another name"
             else:

@@ -266,6 +266,15 @@ def test_a_unit_that_leaves_its_port_to_another_one_has_to_go_before_that_starts
     assert granted([replace(new, http_port=2)], [old]).conflicting == ()
 
 
+def test_a_unit_is_one_holders_whatever_demo_and_role_its_name_is_made_of() -> None:
+    theirs = replace(served("architect", "G0"), instance="shop-eu-architect")
+    mine = replace(served("eu-architect", "G1"), instance="shop-eu-architect", owner=HOLDERS[1])
+    with pytest.raises(Refusal, match=r"unit shop-eu-architect of berth/b/b is taken here by"):
+        grant(HOLDERS[1], [mine], [theirs], ROOMS, ALPHA, "now")
+    triton = [replace(each, instance="triton@0", engine="triton-vllm") for each in (theirs, mine)]
+    assert grant(HOLDERS[1], triton[1:], triton[:1], ROOMS, ALPHA, "now").claims
+
+
 GPU_SETS = st.lists(st.sampled_from(GPUS), min_size=1, unique=True)
 
 
