@@ -31,7 +31,8 @@ async def evict(session: Session, records: Iterable[ClaimRecord]) -> dict[str, R
         Claim's name → why its model still is loaded; the others are gone.
     """
     servers: dict[str, list[ClaimRecord]] = defaultdict(list)
-    for record in records:
+    # Where a unit may still be comes before where it was to go: there its memory is waited for.
+    for record in sorted(records, key=lambda each: not each.leaving):
         if record.instance:
             servers[record.instance].append(record)
     failed: dict[str, Refusal] = {}
