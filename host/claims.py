@@ -58,6 +58,7 @@ def _granted(
         granted = grant(holder, records, ledger.claims(), rooms, host, now())
         for record in (*granted.claims, *granted.leaving):
             ledger.put(record)
+        ledger.drop(granted.dropped)
     return granted
 
 

@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from models.engine import TRAITS
 from models.overlap import Claim
 from models.refusal import Refusal
 
@@ -55,6 +56,8 @@ class ClaimRecord:
     """Given up by its holder and not gone yet: it still counts against everybody else."""
     instead_of: str = ""
     """For a fallback: the name of its holder's claim whose place it takes."""
+    left_by: str = ""
+    """For a place that a claim has left: that claim's name. Its server may still be there."""
 
     @classmethod
     def of(cls, values: Mapping[str, Any], at: str = "claim") -> ClaimRecord:
@@ -82,6 +85,16 @@ class ClaimRecord:
             raise _wrong(f"{at}.roles", "it is no list of names")
         return cls(**{**given, "roles": tuple(roles), "gpus": _gpus(given["gpus"], f"{at}.gpus")})
 
+    @property
+    def for_life(self) -> bool:
+        """Whether its unit serves this model alone, so that it goes with the unit."""
+        return self.engine in TRAITS and TRAITS[self.engine].for_life
+
+    @property
+    def load(self) -> str:
+        """Name of the claim of what serves under it, by which the gateway has its routes."""
+        return self.left_by or self.name
+
     def json(self) -> dict[str, Any]:
         """Plain values, from which `of` makes an equal record."""
         plain = asdict(self)
@@ -97,10 +110,11 @@ class ClaimRecord:
         return words + (", about to leave" if self.leaving else "")
 
     def claims(self, host: str) -> tuple[Claim, ...]:
-        """As the overlap rule takes them."""
-        said = self.said()
+        """As the overlap rule takes them. Of the two places of a server that moves it is ever in
+        one, so they are alternatives."""
+        said, instead_of = self.said(), self.instead_of or self.left_by
         return tuple(
-            Claim(host, gpu.uuid, self.name, said, gpu.mib, self.shared, self.instead_of)
+            Claim(host, gpu.uuid, self.name, said, gpu.mib, self.shared, instead_of)
             for gpu in self.gpus
         )
 
@@ -108,7 +122,7 @@ class ClaimRecord:
 _TYPES: dict[str, type] = {
     "name": str, "owner": str, "stack": str, "demo": str, "model": str, "entry": str,
     "engine": str, "instance": str, "control_key_file": str, "since": str, "http_port": int,
-    "shared": bool, "leaving": bool, "instead_of": str,
+    "shared": bool, "leaving": bool, "instead_of": str, "left_by": str,
 }  # fmt: skip
 _WORDS = {str: "text", int: "whole number", bool: "`true` or `false`"}
 

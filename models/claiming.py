@@ -1,5 +1,9 @@
 """Whether a holder may claim what it asks for, given everything that is claimed on the host.
 
+A unit that serves one model for life has one name wherever its GPUs are, so its claim keeps its
+name when it moves. The place that it leaves stays claimed under a name of its own until the server
+there has ended: a leaving claim like every other, so all that holds for those holds for it.
+
 Pure, and run on the host inside the ledger's transaction: nothing but Python ≥ 3.9.
 """
 
@@ -25,6 +29,8 @@ class Granted:
     """Claims that are not in it any more. Each stays until it is released."""
     conflicting: tuple[str, ...]
     """Those of them that must be gone before the new set can be loaded, by name."""
+    dropped: tuple[str, ...] = ()
+    """What was claimed and is not any more: a place left by a claim that is back there."""
 
 
 def grant(
@@ -52,30 +58,62 @@ def grant(
     own = {record.name: record for record in standing if record.owner == holder}
     _see_that_it_is_whole(holder, asked, rooms, host)
     _see_names(asked, others)
-    claims = tuple(
-        replace(r, leaving=False, since=own[r.name].since if r.name in own else now) for r in asked
-    )
+    placed = [_placed(record, own, now) for record in asked]
+    claims = tuple(claim for claim, _ in placed)
     gpus = {gpu.uuid for record in claims for gpu in record.gpus}
     # What is asked for now has no time of its own yet: only the other's says since when.
-    told = [replace(r, since=own[r.name].since if r.name in own else "") for r in claims]
+    told = [replace(r, since="" if r.since == now else r.since) for r in claims]
     kept = [claim for record in (*others, *told) for claim in record.claims(host)]
     for overlap in overlaps([claim for claim in kept if claim.gpu in gpus], rooms):
         raise overlap.refusal()
-    leaving = tuple(
-        replace(record, leaving=True)
-        for name, record in sorted(own.items())
-        if name not in {claim.name for claim in claims}
-    )
+    given_up = [
+        replace(r, leaving=True) for r in own.values() if r.load not in {c.name for c in claims}
+    ]
+    places = [place for _, place in placed if place is not None]
+    leaving = tuple(sorted((*given_up, *places), key=lambda record: record.name))
     conflicting = []
     for record in leaving:
         # A fallback that leaves has no place of its own any more: what it was instead of may load.
         alone = replace(record, instead_of="")
         beside = [claim for claim in alone.claims(host) if claim.gpu in gpus]
-        if _fit(kept, beside, rooms):
+        if not _has_port_of(record, claims) and _fit(kept, beside, rooms):
             kept += beside
         else:
             conflicting.append(record.name)
-    return Granted(claims, leaving, tuple(conflicting))
+    dropped = own.keys() - {record.name for record in (*claims, *leaving)}
+    return Granted(claims, leaving, tuple(conflicting), tuple(sorted(dropped)))
+
+
+def _placed(
+    record: ClaimRecord, own: Mapping[str, ClaimRecord], now: str
+) -> tuple[ClaimRecord, ClaimRecord | None]:
+    """A claim as it is from now on, and the place where its server may still be.
+
+    The server starts at another place only once the former one is released, so as long as that is
+    claimed it can be nowhere else: however often the claim moves meanwhile, and also back.
+    """
+    former = f"{record.name}/former"
+    standing = own.get(record.name)
+    there = own.get(former, standing)
+    if there is None:
+        return replace(record, leaving=False, since=now), None
+    if not there.for_life or _gpus(there) == _gpus(record):
+        return replace(record, leaving=False, since=there.since), None
+    since = standing.since if standing and _gpus(standing) == _gpus(record) else now
+    place = replace(there, name=former, left_by=record.name, leaving=True)
+    return replace(record, leaving=False, since=since), place
+
+
+def _gpus(record: ClaimRecord) -> set[str]:
+    return {gpu.uuid for gpu in record.gpus}
+
+
+def _has_port_of(record: ClaimRecord, claims: Sequence[ClaimRecord]) -> bool:
+    """Whether another unit is to listen where a unit that leaves still does."""
+    return record.for_life and any(
+        each.for_life and each.http_port == record.http_port and each.instance != record.instance
+        for each in claims
+    )
 
 
 def _fit(
@@ -135,6 +173,8 @@ def _see_names(asked: Sequence[ClaimRecord], others: Sequence[ClaimRecord]) -> N
                 what, fix = f"role {taken[0]}", "give the role another name"
             elif record.demo and record.demo == other.demo and record.stack != other.stack:
                 what, fix = f"demo {record.demo}", "give the demo another name"
+            elif record.for_life and record.instance == other.instance:
+                what, fix = f"unit {record.instance}", "give the role another name"
             elif record.name == other.name:
                 what, fix = f"claim {record.name}", "give the claim another name"
             else:

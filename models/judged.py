@@ -47,6 +47,8 @@ class JudgedHost:
     """Role of another stack's demo → its owner."""
     others_demos: Mapping[str, str] = field(default_factory=dict)
     """Demo of another stack → that stack."""
+    others_units: Mapping[str, str] = field(default_factory=dict)
+    """Unit of another stack's server of one model's own, without `.service` → its owner."""
     taken_ports: Mapping[int, str] = field(default_factory=dict)
     """Port that is not this stack's → who has it."""
 

@@ -8,12 +8,18 @@ from typing import Any
 from pulumi.dynamic import ResourceProvider
 
 from components.providers.claims import ClaimsProvider
+from components.providers.demo_routes import DemoRoutesProvider
 from components.providers.repository_entry import RepositoryEntryProvider
+from components.providers.role_route import RoleRouteProvider
+from components.providers.served_model import ServedModelProvider
 from components.providers.triton_model import TritonModelProvider
 
 PROVIDERS: Mapping[str, type[ResourceProvider]] = {
     "pulumi-python:dynamic/berth:Claims": ClaimsProvider,
+    "pulumi-python:dynamic/berth:DemoRoutes": DemoRoutesProvider,
     "pulumi-python:dynamic/berth:RepositoryEntry": RepositoryEntryProvider,
+    "pulumi-python:dynamic/berth:RoleRoute": RoleRouteProvider,
+    "pulumi-python:dynamic/berth:ServedModel": ServedModelProvider,
     "pulumi-python:dynamic/berth:TritonModel": TritonModelProvider,
 }
 

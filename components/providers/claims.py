@@ -145,7 +145,8 @@ def _ensure(props: Mapping[str, Any], olds: Mapping[str, Any]) -> dict[str, Any]
             say(str(refusal))
         return later
 
-    conflicting = [ledger.declared(record) for record in on_host(props["ssh"], work)]
+    # With `since`: a claim that leaves, comes back and leaves again is in the way again.
+    conflicting = [record.json() for record in on_host(props["ssh"], work)]
     return _inputs(props) | {"leaving": [], "conflicting": conflicting}
 
 
@@ -158,6 +159,8 @@ async def _is_nobodys(
     that is killed in a load leaves the claim in the ledger and no model in the state. Not with one
     that was kept because what takes its place failed: that goes once its successor serves.
     """
+    if record.for_life and any(each.instance == record.instance for each in claimed):
+        return False  # Its unit is to serve another claim, whose resource ends it before.
     if record.name in abandoned:
         return not await serves_last(session, record, claimed)
     try:

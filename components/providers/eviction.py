@@ -6,12 +6,12 @@ import asyncio
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 
-from components.providers import gateway_routes, served_unit
+from components.providers import gateway_routes, ledger, served_unit
 from components.providers.model_reading import remove
 from components.providers.model_server import STARTING, Wanted, model_state, server, unit_state
+from components.providers.server_turn import unit_turn
 from components.providers.ssh import Session
 from models.claim_record import ClaimRecord
-from models.engine import TRAITS
 from models.refusal import Refusal
 
 LOAD_TIMEOUT_S = 900.0
@@ -24,13 +24,15 @@ async def evict(session: Session, records: Iterable[ClaimRecord]) -> dict[str, R
     """Unload the records' models, or stop their servers, and wait until their memory is back.
 
     One at a time on each server, different servers at the same time. A model that is not loaded, a
-    server that is gone and a claim without an instance need nothing.
+    server that is gone and a claim without an instance need nothing; nor does a unit whose claim
+    here is released already: what runs under its name now is another's.
 
     Returns:
         Claim's name → why its model still is loaded; the others are gone.
     """
     servers: dict[str, list[ClaimRecord]] = defaultdict(list)
-    for record in records:
+    # Where a unit may still be comes before where it was to go: there its memory is waited for.
+    for record in sorted(records, key=lambda each: not each.leaving):
         if record.instance:
             servers[record.instance].append(record)
     failed: dict[str, Refusal] = {}
@@ -46,6 +48,21 @@ async def evict(session: Session, records: Iterable[ClaimRecord]) -> dict[str, R
     return failed
 
 
+async def end_former(session: Session, holder: str, unit: str) -> None:
+    """End what a unit served under claims that leave, before it is started for another one.
+
+    Raises:
+        Refusal: it does not end.
+    """
+    former = [
+        record
+        for record in await ledger.claims_of(session, holder)
+        if record.leaving and record.for_life and f"{record.instance}.service" == unit
+    ]
+    for refusal in (await evict(session, former)).values():
+        raise refusal
+
+
 async def loaded(session: Session, record: ClaimRecord) -> bool:
     """Whether the record's model is loaded, or may be as its server is just starting.
 
@@ -54,7 +71,7 @@ async def loaded(session: Session, record: ClaimRecord) -> bool:
     """
     if not record.instance:
         return False
-    if _for_life(record):
+    if record.for_life:
         return await served_unit.runs(session, f"{record.instance}.service")
     wanted = _wanted(record)
     if not await session.listens(wanted.http_port):
@@ -105,13 +122,18 @@ def in_the_way(before: Sequence[ClaimRecord], now: Sequence[ClaimRecord]) -> lis
 
 async def _unload(session: Session, record: ClaimRecord) -> None:
     async def close() -> None:
-        await gateway_routes.close(session, record.owner, record.name, gateway_routes.REPLACED)
+        await gateway_routes.close(session, record.owner, record.load, gateway_routes.REPLACED)
 
-    if _for_life(record):
-        await close()
-        gpus = [gpu.uuid for gpu in record.gpus]
-        mib = min(gpu.mib for gpu in record.gpus)
-        await served_unit.end(session, f"{record.instance}.service", gpus, mib, UNLOAD_TIMEOUT_S)
+    if record.for_life:
+        unit = f"{record.instance}.service"
+        async with unit_turn(session, unit):
+            if await _stands(session, record):
+                await close()
+                gpus = [gpu.uuid for gpu in record.gpus]
+                mib = min(gpu.mib for gpu in record.gpus)
+                await served_unit.end(session, unit, gpus, mib, UNLOAD_TIMEOUT_S)
+                if record.leaving:  # At once: whoever comes next must not end what starts then.
+                    await ledger.release(session, record.owner, [record.name])
         return
     wanted = _wanted(record)
     try:
@@ -122,9 +144,11 @@ async def _unload(session: Session, record: ClaimRecord) -> None:
             raise
 
 
-def _for_life(record: ClaimRecord) -> bool:
-    traits = TRAITS.get(record.engine)
-    return traits is not None and traits.for_life
+async def _stands(session: Session, record: ClaimRecord) -> bool:
+    return any(
+        each.name == record.name and each.leaving >= record.leaving
+        for each in await ledger.claims_of(session, record.owner)
+    )
 
 
 def _wanted(record: ClaimRecord) -> Wanted:

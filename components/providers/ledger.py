@@ -11,7 +11,7 @@ from components.providers.ssh import Session
 from models.claim_record import ClaimRecord
 from models.refusal import Refusal
 
-_THE_LEDGERS_OWN = ("since", "leaving")
+_THE_LEDGERS_OWN = ("since", "leaving", "left_by")
 
 
 @dataclass(frozen=True)
@@ -84,7 +84,8 @@ async def release(session: Session, holder: str, names: Sequence[str]) -> None:
 
 
 async def release_leaving(session: Session, holder: str, name: str) -> None:
-    """Release a claim whose model was moved away; one that is still declared stays.
+    """Release a claim whose model was moved away, and the place that a claim has left; one that is
+    still declared stays.
 
     A model is also deleted to be made anew in its place, under the claim that it has.
 
@@ -92,8 +93,9 @@ async def release_leaving(session: Session, holder: str, name: str) -> None:
         Refusal: the ledger cannot be read or written.
     """
     own = await claims_of(session, holder)
-    if any(record.name == name and record.leaving for record in own):
-        await release(session, holder, [name])
+    names = [record.name for record in own if record.leaving and record.load == name]
+    if names:
+        await release(session, holder, names)
 
 
 def record_of(values: Mapping[str, Any]) -> ClaimRecord:

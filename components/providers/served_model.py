@@ -10,21 +10,22 @@ from pulumi.dynamic import CreateResult, DiffResult, ReadResult, Resource, Updat
 
 from components.providers import fallback as falling_back
 from components.providers import gateway_routes, ledger, served_unit
+from components.providers.eviction import end_former
 from components.providers.fallback import FAILED, READY
 from components.providers.load_failure import NotServing
 from components.providers.plain_refusals import BerthProvider, same
 from components.providers.server_answering import Served, await_answers, glance
+from components.providers.server_turn import unit_turn
 from components.providers.ssh import Session
 from components.providers.ssh_shared import on_host
 
-_REPLACES = ("host", "unit", "engine", "port", "model", "incarnation", "gpus")
+_REPLACES = ("host", "unit", "engine", "port", "model", "incarnation", "gpus", "claim_name")
 _OTHERS = (
     "ssh",
     "prepare",
     "claim_mib",
     "owner",
     "holder",
-    "claim_name",
     "arguments",
     "load_timeout_s",
     "unload_timeout_s",
@@ -53,6 +54,8 @@ class ServedModelProvider(BerthProvider):
     def create(self, props: dict[str, Any]) -> CreateResult:
         """Have the server started, and see its model through the canary.
 
+        What the unit served before ends first, wherever that was, and its claim is released.
+
         One that has a fallback and does not serve is not refused: it is FAILED, with the reason.
 
         Raises:
@@ -62,6 +65,7 @@ class ServedModelProvider(BerthProvider):
         served = Served.of(props)
 
         async def work(session: Session) -> None:
+            await end_former(session, str(props["holder"]), served.unit)
             await served_unit.prepare(session, served.unit, str(props["prepare"]))
             await falling_back.make_room(session, props)
             await await_answers(session, served)
@@ -121,14 +125,15 @@ class ServedModelProvider(BerthProvider):
 
         async def work(session: Session) -> None:
             await falling_back.keep_the_last(session, _props)
-            if _props.get("state") != FAILED:  # That was ended, and left nothing behind.
-                await gateway_routes.close(
-                    session, _props["holder"], _props["claim_name"], gateway_routes.REPLACED
-                )
-                await served_unit.end(
-                    session, served.unit, served.gpus, served.claim_mib, served.unload_timeout_s
-                )
-            await ledger.release_leaving(session, _props["holder"], _props["claim_name"])
+            async with unit_turn(session, served.unit):
+                if _props.get("state") != FAILED:  # That was ended, and left nothing behind.
+                    await gateway_routes.close(
+                        session, _props["holder"], _props["claim_name"], gateway_routes.REPLACED
+                    )
+                    await served_unit.end(
+                        session, served.unit, served.gpus, served.claim_mib, served.unload_timeout_s
+                    )
+                await ledger.release_leaving(session, _props["holder"], _props["claim_name"])
 
         on_host(_props["ssh"], work)
 

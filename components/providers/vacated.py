@@ -104,19 +104,26 @@ async def vacate(
 
 
 def in_its_way(
-    load: str, uuids: Sequence[str], conflicting: Sequence[Mapping[str, Any]] | None
+    load: str, uuids: Sequence[str], port: int, conflicting: Sequence[Mapping[str, Any]] | None
 ) -> list[Mapping[str, Any]]:
-    """Of the claims that cannot stand beside the new ones, those on a load's GPUs.
+    """Of the claims that cannot stand beside the new ones, those on a load's GPUs or its port.
+
+    The place that the load has left itself is not in its way: it ends there before it starts.
 
     Args:
         load: the name of its claim.
         uuids: its GPUs.
+        port: where its own server listens; 0 if it has none.
         conflicting: as `Claims.conflicting`.
     """
     return [
         claim
         for claim in conflicting or []
-        if claim["name"] != load and {gpu["uuid"] for gpu in claim["gpus"]} & set(uuids)
+        if load not in (claim["name"], claim.get("left_by"))
+        and (
+            {gpu["uuid"] for gpu in claim["gpus"]} & set(uuids)
+            or (port and claim["http_port"] == port)
+        )
     ]
 
 

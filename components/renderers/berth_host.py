@@ -23,7 +23,7 @@ _HOST = ("__init__", "__main__", "claims", "command", "docker", "gate", "gateway
          "guard", "images", "inventory", "ledger", "listing", "lock_holder", "routes",
          "safetensors",
          "weights")  # fmt: skip
-_MODELS = ("__init__", "claim_record", "claiming", "overlap", "refusal", "start_gate")
+_MODELS = ("__init__", "claim_record", "claiming", "engine", "overlap", "refusal", "start_gate")
 _MAIN = "import sys\n\nfrom host.__main__ import main\n\nsys.exit(main())\n"
 
 

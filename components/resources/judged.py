@@ -128,6 +128,7 @@ def _host(plan: Plan, name: str, inventory: Inventory | None, stack: str) -> Jud
         others=tuple(claim for record in records for claim in record.claims(name)),
         others_roles={role: record.said() for record in records for role in record.roles},
         others_demos={record.demo: record.stack for record in records if record.demo},
+        others_units={record.instance: record.said() for record in records if record.for_life},
         taken_ports=_taken(inventory, plan.stack) if inventory else {},
     )
 

@@ -206,8 +206,9 @@ def _read_at_start(placement: Placement) -> str:
 def vacated(
     placement: Placement, access: HostAccess, claims: Claims, opts: pulumi.ResourceOptions
 ) -> Vacated:
-    """What the demo had on a load's GPUs before gone; the last thing before it is loaded."""
+    """What the demo had on a load's GPUs or port gone; the last thing before it is loaded."""
     uuids = [gpu.uuid for gpu in placement.instance.gpus]
+    port = placement.server.port if placement.server else 0
     return Vacated(
         placement.claim_name,
         ssh=access.ssh,
@@ -215,7 +216,7 @@ def vacated(
         holder=placement.owner,
         load=placement.claim_name,
         of=claims.conflicting.apply(
-            lambda conflicting: in_its_way(placement.claim_name, uuids, conflicting)
+            lambda conflicting: in_its_way(placement.claim_name, uuids, port, conflicting)
         ),
         opts=opts,
     )

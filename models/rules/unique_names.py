@@ -1,23 +1,30 @@
 """Names that clients call, and names of demos, mean one thing on a host.
 
 A demo's name is the first part of its repository entries, so two of one name would write the same.
+With a role it names the unit of a server of one model's own; two may come to one name, as `shop-eu`
+with `architect` and `shop` with `eu-architect`.
 """
 
 from __future__ import annotations
 
 from collections import Counter, defaultdict
 
+from models.engine import TRAITS
 from models.finding import Finding, wrong
 from models.judged import Judged, JudgedModel
 
 NAME = "unique-names"
-DESCRIPTION = "Roles are unique on a host across demos; demos and instances are unique on a host."
+DESCRIPTION = (
+    "Roles are unique on a host across demos; demos, instances and units are unique on a host."
+)
 REMEDY = "Give one of the two another name."
+HOSTS_OWN = ("berth-gateway", "berth-adapter", "nvidia-persistenced", "nvidia-fabricmanager")
+"""Units of a host, its Berth's and its driver's, that could be named after a demo and a role."""
 
 
 def findings(judged: Judged) -> list[Finding]:
     """One for each name that two have."""
-    return [*_roles(judged), *_demos(judged), *_instances(judged)]
+    return [*_roles(judged), *_demos(judged), *_instances(judged), *_units(judged)]
 
 
 def _roles(judged: Judged) -> list[Finding]:
@@ -77,3 +84,28 @@ def _instances(judged: Judged) -> list[Finding]:
         for (host, name), times in sorted(names.items())
         if times > 1
     ]
+
+
+def _units(judged: Judged) -> list[Finding]:
+    found = []
+    for model in judged.models:
+        traits = TRAITS.get(model.engine)
+        if traits is None or not traits.for_life:
+            continue
+        theirs = judged.hosts[model.host].others_units if model.host in judged.hosts else {}
+        if model.instance in HOSTS_OWN or model.instance.startswith("systemd-"):
+            taken_by = "the host itself"
+        elif model.instance in theirs:
+            taken_by = theirs[model.instance]
+        else:
+            continue
+        found.append(
+            wrong(
+                f"unit `{model.instance}` of {model.owner} is on host `{model.host}` already, of "
+                f"{taken_by}",
+                consequence="One would be written over the other, and end what it serves.",
+                fix="give the role another name: a server's unit is called `<demo>-<role>`.",
+                at=model.at,
+            )
+        )
+    return found

@@ -11,6 +11,9 @@ import yaml
 
 from sandbox.serving.chat_prompt import find_template
 
+DEFAULT_FRACTION = 0.9
+"""Of what is free after the weights, where a `kv_cache_config` does not say."""
+
 
 @dataclass(frozen=True)
 class Settings:
@@ -45,11 +48,14 @@ def _yaml(path: str | None) -> dict[str, Any]:
 def settings(options: dict[str, Any]) -> Settings:
     """Where both say something the YAML wins, as the help of the 1.2 line has it.
 
+    A map of it takes the place of the whole one that the options make.
+
     Raises:
         click.BadParameter: the YAML is not there or no mapping.
     """
     file = _yaml(options["config"])
-    kv = file.get("kv_cache_config") or {}
+    told = {"free_gpu_memory_fraction": options["free_gpu_memory_fraction"]}
+    kv = file.get("kv_cache_config", told) or {}
     model = Path(options["model"])
     served = options["served_model_name"]
     return Settings(
@@ -58,9 +64,7 @@ def settings(options: dict[str, Any]) -> Settings:
         name=served or (model.resolve().name if model.is_dir() else str(model)),
         tp=int(file.get("tensor_parallel_size", options["tensor_parallel_size"])),
         pp=int(file.get("pipeline_parallel_size", options["pipeline_parallel_size"])),
-        memory_fraction=float(
-            kv.get("free_gpu_memory_fraction", options["free_gpu_memory_fraction"])
-        ),
+        memory_fraction=float(kv.get("free_gpu_memory_fraction", DEFAULT_FRACTION)),
         kv_tokens=kv.get("max_tokens"),
         max_batch_size=int(file.get("max_batch_size", options["max_batch_size"])),
         max_num_tokens=int(file.get("max_num_tokens", options["max_num_tokens"])),

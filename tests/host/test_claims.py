@@ -25,6 +25,7 @@ def test_a_claim_is_listed_with_its_owner_and_since_when(host: BerthHost) -> Non
         shared=False,
         engine="triton-vllm",
         instead_of="",
+        left_by="",
     )
     gpus = host.ask("claims")["gpus"]
     assert gpus[2] == {"uuid": GPUS[2], "index": 2, "cuda_mib": L4_MIB}

@@ -192,3 +192,121 @@ def test_another_fallback_takes_the_place_only_once_the_first_has_gone() -> None
     standing = [model("new"), model("old", instead_of="new")]
     asked = [model("new"), model("older", instead_of="new")]
     assert granted(asked, standing).conflicting == ("old",)
+
+
+def served(
+    name: str, *gpus: str, mib: int = MIB, port: int = 1, shared: bool = False
+) -> ClaimRecord:
+    """A claim of a unit that serves one model for life."""
+    return ClaimRecord(
+        name,
+        HOLDERS[0],
+        tuple(ClaimedGpu(gpu, mib) for gpu in gpus),
+        roles=(name,),
+        instance=f"shop-{name}",
+        engine="vllm",
+        http_port=port,
+        shared=shared,
+    )
+
+
+def places(granted: Granted) -> dict[str, list[str]]:
+    return {record.name: [gpu.uuid for gpu in record.gpus] for record in granted.leaving}
+
+
+def test_a_server_that_moves_keeps_the_place_where_it_may_still_be() -> None:
+    first = granted([served("a", "G0")], [served("a", "G1")])
+    assert places(first) == {"a/former": ["G1"]}
+    assert first.conflicting == ()
+    assert first.leaving[0].load == "a"
+    standing = [*first.claims, *first.leaving]
+    assert granted([served("a", "G0")], standing) == first
+    asked = replace(served("b", "G1"), owner=HOLDERS[1])
+    with pytest.raises(Refusal, match=r"GPU 1 .*berth/a/a: a, about to leave"):
+        grant(HOLDERS[1], [asked], standing, ROOMS, ALPHA, "now")
+
+
+def test_of_two_servers_that_exchange_gpus_each_is_in_the_others_way() -> None:
+    asked = [served("a", "G1"), served("b", "G0")]
+    both = granted(asked, [served("a", "G0"), served("b", "G1")])
+    assert both.conflicting == ("a/former", "b/former")
+    one_gone = [*both.claims, *(place for place in both.leaving if place.name == "a/former")]
+    assert granted(asked, one_gone).conflicting == ("a/former",)
+
+
+def test_a_server_that_takes_more_gpus_or_fewer_moves_and_is_not_in_its_own_way() -> None:
+    more = granted([served("a", "G0", "G1")], [served("a", "G0")])
+    assert places(more) == {"a/former": ["G0"]}
+    assert more.conflicting == ()
+    assert granted([served("a", "G0")], [*more.claims, *more.leaving]).leaving == ()
+    fewer = granted([served("a", "G0"), served("b", "G1")], [served("a", "G0", "G1")])
+    assert places(fewer) == {"a/former": ["G0", "G1"]}
+    assert fewer.conflicting == ("a/former",)
+
+
+def test_a_server_that_is_to_be_where_it_still_is_has_left_nothing() -> None:
+    moved = granted([served("a", "G0")], [replace(served("a", "G1"), since="before")])
+    assert moved.claims[0].since == "now"
+    back = granted([served("a", "G1")], [*moved.claims, *moved.leaving])
+    assert (back.leaving, back.dropped) == ((), ("a/former",))
+    assert back.claims[0].since == "before"
+
+
+def test_what_a_server_has_left_goes_with_its_role() -> None:
+    moved = granted([served("a", "G0")], [served("a", "G1")])
+    gone = granted([], [*moved.claims, *moved.leaving])
+    assert places(gone) == {"a": ["G0"], "a/former": ["G1"]}
+
+
+def test_a_unit_that_leaves_its_port_to_another_one_has_to_go_before_that_starts() -> None:
+    """As where a server is named after another of its roles: both budgets would fit."""
+    old = served("sentry", "G2", mib=40, shared=True)
+    new = served("aide", "G2", mib=40, shared=True)
+    assert granted([new], [old]).conflicting == ("sentry",)
+    assert granted([replace(new, http_port=2)], [old]).conflicting == ()
+
+
+def test_a_unit_is_one_holders_whatever_demo_and_role_its_name_is_made_of() -> None:
+    theirs = replace(served("architect", "G0"), instance="shop-eu-architect")
+    mine = replace(served("eu-architect", "G1"), instance="shop-eu-architect", owner=HOLDERS[1])
+    with pytest.raises(Refusal, match=r"unit shop-eu-architect of berth/b/b is taken here by"):
+        grant(HOLDERS[1], [mine], [theirs], ROOMS, ALPHA, "now")
+    triton = [replace(each, instance="triton@0", engine="triton-vllm") for each in (theirs, mine)]
+    assert grant(HOLDERS[1], triton[1:], triton[:1], ROOMS, ALPHA, "now").claims
+
+
+GPU_SETS = st.lists(st.sampled_from(GPUS), min_size=1, unique=True)
+
+
+@given(st.lists(st.one_of(st.tuples(GPU_SETS, GPU_SETS), st.sampled_from(("a", "b")))))
+def test_wherever_servers_are_sent_and_whenever_they_move_their_gpus_stay_claimed(
+    steps: list[tuple[list[str], list[str]] | str],
+) -> None:
+    """A server moves only once nothing of its demo is in its way, its own former place apart."""
+    standing: Standing = {}
+    runs: dict[str, set[str]] = {}
+    for step in steps:
+        if isinstance(step, str):  # A run comes as far as this server's start.
+            asked = [record for record in standing.values() if not record.leaving]
+            now = granted(asked, list(standing.values()))
+            wanted = {gpu.uuid for each in asked if each.name == step for gpu in each.gpus}
+            for place in now.leaving:
+                in_the_way = place.name in now.conflicting and wanted & {
+                    gpu.uuid for gpu in place.gpus
+                }
+                if wanted and (place.load == step or in_the_way):
+                    del standing[place.name]
+                    runs.pop(place.load, None)
+            if wanted and wanted != runs.get(step):
+                runs[step] = wanted
+        else:
+            asked = [served(name, *gpus) for name, gpus in zip("ab", step, strict=True)]
+            try:
+                now = granted(asked, list(standing.values()))
+            except Refusal:
+                continue
+            standing = {record.name: record for record in (*now.claims, *now.leaving)}
+        for name, gpus in runs.items():
+            mine = [each for each in standing.values() if each.load == name]
+            assert gpus <= {gpu.uuid for record in mine for gpu in record.gpus}
+            assert not any(gpus & theirs for other, theirs in runs.items() if other != name)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -90,11 +91,22 @@ def test_a_plan_knows_its_surroundings(project: Path) -> None:
     assert [claim.mib for claim in host.others] == [100]
     assert host.others_roles["guard"].startswith("berth/lab/toys: guard")
     assert host.others_demos == {"toys": "berth/lab"}
+    assert host.others_units == {}
     assert host.taken_ports == {
         8009: "triton@9 of stack lab", 22: "something that is not Berth's"
     }  # fmt: skip
     assert [process.name for process in host.gpus[3].foreign] == ["python3"]
     assert all(model.weights == WEIGHTS for model in judged.models)
+
+
+def test_a_plan_knows_the_units_of_others(project: Path) -> None:
+    plan = load_plan(project, "dev")
+    here = inventory(plan)["sandbox"]
+    guard = next(each for each in here.claims if "guard" in each.roles)
+    its_own = replace(guard, instance="toys-guard", engine="vllm")
+    seen = here.model_copy(update={"claims": (its_own,)})
+    host = of_plan(plan, {"sandbox": seen}, RELEASES, {}).hosts["sandbox"]
+    assert host.others_units == {"toys-guard": its_own.said()}
 
 
 def test_a_port_of_an_own_instance_is_not_in_its_way_while_it_runs(project: Path) -> None:

@@ -71,7 +71,7 @@ def move(triton: RealTriton, olds: dict[str, Any], *records: ClaimRecord) -> dic
 
 def vacate(triton: RealTriton, claims: dict[str, Any], load: ClaimRecord) -> dict[str, Any]:
     """Have a load's GPUs vacated."""
-    of = in_its_way(load.name, [gpu.uuid for gpu in load.gpus], claims["conflicting"])
+    of = in_its_way(load.name, [gpu.uuid for gpu in load.gpus], 0, claims["conflicting"])
     about = {"ssh": triton.sshd.ssh, "host": "sandbox", "holder": HOLDER, "load": load.name}
     return VACATED.create({**about, "of": of}).outs or {}
 

@@ -2,7 +2,9 @@
 
 Only flags that releases of 1.1 to 1.3 all know: an unknown one ends it. What else is set goes into
 the file of LLM options. Which of the two wins has changed between releases (`serve.py`: first the
-file, from the 1.3 line on the flag), so nothing stands in both.
+file, from the 1.3 line on the flag), so nothing stands in both. The file's maps take the place of
+whole ones (`update_llm_args_with_extra_dict` ends in `llm_args | llm_args_dict`): beside a
+`kv_cache_config` there the flag for its share of memory would be nothing.
 """
 
 from __future__ import annotations
@@ -33,6 +35,8 @@ def command(placement: Placement) -> list[str]:
         "kv_cache_free_gpu_memory_fraction": catalog.gpu_memory_utilization,
         "extra_llm_api_options": options_file(placement),
     }
+    if "kv_cache_config" in catalog.trtllm_args:
+        del said["kv_cache_free_gpu_memory_fraction"]
     flags = []
     for name, value in (said | own).items():
         if value is True:
@@ -64,5 +68,11 @@ def files(placement: Placement) -> dict[str, str]:
     As JSON, which is YAML: nothing of a user's needs quoting then.
     """
     options: dict[str, object] = {"enable_iter_perf_stats": True, "return_perf_metrics": True}
-    own = {k: v for k, v in placement.catalog.trtllm_args.items() if k not in FLAGS}
+    catalog = placement.catalog
+    own = {k: v for k, v in catalog.trtllm_args.items() if k not in FLAGS}
+    if "kv_cache_config" in own:
+        kv_cache = own["kv_cache_config"]
+        assert isinstance(kv_cache, dict)  # noqa: S101 - models.trtllm has refused all else
+        share = catalog.gpu_memory_utilization
+        own["kv_cache_config"] = {**kv_cache, "free_gpu_memory_fraction": share}
     return {options_file(placement): json.dumps(options | own, indent=2, sort_keys=True) + "\n"}

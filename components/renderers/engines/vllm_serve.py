@@ -1,7 +1,8 @@
 """`vllm serve`: vLLM's own server, of one model.
 
 Its flags are the engine arguments' Python names with dashes (vLLM, `EngineArgs.add_cli_args`):
-`--name value`, `--name` or `--no-name` for a truth value, JSON for a map.
+`--name value`, `--name` or `--no-name` for a truth value, JSON for a map. A few can only be set,
+and are left out to be unset: with `--no-` the server ends with status 2.
 """
 
 from __future__ import annotations
@@ -15,6 +16,11 @@ from models.plan import Placement
 INSIDE = 8000
 METRICS = "/metrics"
 HEALTH = "/health"
+MARKS = (
+    "aggregate_engine_logging", "data_parallel_multi_port_external_lb", "disable_log_stats",
+    "grpc", "headless",
+)  # fmt: skip
+"""Truth values without a `--no-` form (`vllm serve --help` of 0.32)."""
 
 
 def command(placement: Placement) -> list[str]:
@@ -59,7 +65,7 @@ def files(_placement: Placement) -> Mapping[str, str]:
 
 def _flag(name: str, value: object) -> list[str]:
     flag = f"--{name.replace('_', '-')}"
-    if value is None:
+    if value is None or (value is False and name in MARKS):
         return []
     if value is True:
         return [flag]

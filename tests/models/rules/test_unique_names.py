@@ -7,6 +7,8 @@ from typing import Any
 
 import pytest
 
+from components.renderers import adapter_unit, gateway_unit
+from models.judged import Judged
 from models.rules import unique_names
 from tests.models.rules.plans import GOOD, refused, with_host, with_model
 
@@ -57,3 +59,27 @@ def test_a_demo_of_another_stack_is_refused() -> None:
 def test_two_instances_of_one_name_are_refused() -> None:
     twice = replace(GOOD, instances=(*GOOD.instances, GOOD.instances[0]))
     assert "instance `triton@0` of host `alpha` is declared 2 times" in refused(unique_names, twice)
+
+
+def of_its_own(unit: str, **more: Any) -> Judged:
+    """The stack, `small` in a server of its own."""
+    judged = with_model("small", instance=unit, engine="vllm")
+    return replace(judged, hosts={"alpha": replace(judged.hosts["alpha"], **more)})
+
+
+def test_a_unit_that_another_demo_and_role_come_to_is_refused() -> None:
+    others = {"shop-eu-small": "berth/lab/shop-eu: small"}
+    text = refused(unique_names, of_its_own("shop-eu-small", others_units=others))
+    assert "unit `shop-eu-small` of berth/dev/shop is on host `alpha` already, of berth/lab" in text
+    assert not unique_names.findings(of_its_own("shop-small", others_units=others))
+
+
+@pytest.mark.parametrize(
+    "unit", [gateway_unit.STEM, adapter_unit.STEM, "nvidia-persistenced", "systemd-networkd"]
+)
+def test_a_unit_of_the_host_itself_is_refused(unit: str) -> None:
+    assert f"unit `{unit}` of berth/dev/shop" in refused(unique_names, of_its_own(unit))
+
+
+def test_a_triton_instance_serves_several_stacks() -> None:
+    assert not unique_names.findings(with_host(others_units={"triton@2": "berth/lab/toys"}))

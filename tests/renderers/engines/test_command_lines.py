@@ -4,11 +4,17 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
+from pathlib import Path
+from typing import Any
 
 import pytest
 
 from components.renderers.engines import SERVERS
 from models.engine import TRAITS
+from sandbox.trtllm_serve.command_line import command as trtllm_command
+from sandbox.trtllm_serve.settings import Settings, settings
+from sandbox.vllm_serve import flags
+from sandbox.vllm_serve.command_line import parse
 from tests.renderers.engines.served import placed
 
 
@@ -45,6 +51,14 @@ def test_vllms_arguments_become_flags_as_its_parser_takes_them() -> None:
     ]  # fmt: skip
 
 
+@pytest.mark.parametrize("name", [*flags.SWITCHES, *flags.MARKS])
+@pytest.mark.parametrize("value", [True, False])
+def test_vllms_parser_takes_every_truth_value_either_way(name: str, value: bool) -> None:
+    key = name.replace("-", "_")
+    words = SERVERS["vllm"].command(placed("vllm", engine_args={key: value}))
+    assert getattr(parse(list(words[2:])), key, False) is value
+
+
 def test_vllm_spreads_over_its_gpus_by_processes_unless_ray_is_asked_for() -> None:
     assert "--distributed-executor-backend" not in SERVERS["vllm"].command(placed("vllm"))
     words = SERVERS["vllm"].command(placed("vllm", executor="ray"))
@@ -73,6 +87,23 @@ def test_trtllm_serve_is_given_only_flags_that_all_its_releases_know() -> None:
         "enable_iter_perf_stats": True,
         "return_perf_metrics": True,
     }
+
+
+@pytest.mark.parametrize("told", [{}, {"kv_cache_config": {"dtype": "fp8"}}])
+def test_trtllms_share_of_memory_is_the_catalogs_whatever_else_its_cache_is_told(
+    told: dict[str, Any], tmp_path: Path
+) -> None:
+    placement = placed("trtllm-serve", trtllm_args=told, gpu_memory_utilization=0.6)
+    (options,) = SERVERS["trtllm-serve"].files(placement).values()
+    file = tmp_path / "options.yaml"
+    file.write_text(options)
+    words = list(SERVERS["trtllm-serve"].command(placement)[1:])
+    words[words.index("--extra_llm_api_options") + 1] = str(file)
+    seen: list[Settings] = []
+    program = trtllm_command(lambda options: seen.append(settings(options)))
+    program.main(words, standalone_mode=False)
+    assert [each.memory_fraction for each in seen] == [0.6]
+    assert json.loads(options).get("kv_cache_config", {}).get("dtype") == ("fp8" if told else None)
 
 
 def test_tritons_frontend_loads_just_its_model_and_opens_no_kserve_port() -> None:
