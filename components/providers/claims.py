@@ -14,7 +14,7 @@ from components.providers.plain_refusals import BerthProvider, same
 from components.providers.progress import say
 from components.providers.ssh import Session
 from components.providers.ssh_shared import on_host
-from components.providers.vacated import vacate
+from components.providers.vacating import vacate
 from models.claim_record import ClaimRecord
 from models.refusal import Refusal
 
@@ -27,7 +27,7 @@ class ClaimsProvider(BerthProvider):
     A demo that moves its models claims their new places first. What it claimed before is then
     `leaving`: it counts against everybody else until its model is unloaded. A leaving model that
     the new ones cannot stand beside is `conflicting`: Pulumi would load them before it deletes, so
-    it is unloaded before (`vacated.py`); any other serves on until its own resource is deleted.
+    it is unloaded before (`vacating.py`); any other serves on until its own resource is deleted.
     """
 
     def diff(self, _id: str, _olds: dict[str, Any], _news: dict[str, Any]) -> DiffResult:

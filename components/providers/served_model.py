@@ -9,7 +9,7 @@ import pulumi
 from pulumi.dynamic import CreateResult, DiffResult, ReadResult, Resource, UpdateResult
 
 from components.providers import fallback as falling_back
-from components.providers import gateway_routes, ledger, served_unit
+from components.providers import gateway_routes, ledger, served_unit, vacating
 from components.providers.eviction import end_former
 from components.providers.fallback import FAILED, READY
 from components.providers.load_failure import NotServing
@@ -33,7 +33,7 @@ _OTHERS = (
     "roles",
     "fallback",
 )
-_INPUTS = (*_REPLACES, *_OTHERS)
+_INPUTS = (*_REPLACES, *_OTHERS, "vacates")
 _TRIED = ("claim_mib", "load_timeout_s", "canary_timeout_s")
 """What makes a model that failed worth another try, beside what makes it another resource."""
 
@@ -46,7 +46,9 @@ class ServedModelProvider(BerthProvider):
         replaces = [key for key in _REPLACES if not same(_olds.get(key), _news.get(key))]
         updates = [key for key in _OTHERS if not same(_olds.get(key), _news.get(key))]
         return DiffResult(
-            changes=bool(replaces or updates) or not falling_back.settled(_olds, _news),
+            changes=bool(replaces or updates)
+            or vacating.others(_olds, _news)
+            or not falling_back.settled(_olds, _news),
             replaces=replaces,
             delete_before_replace=True,
         )
@@ -54,7 +56,8 @@ class ServedModelProvider(BerthProvider):
     def create(self, props: dict[str, Any]) -> CreateResult:
         """Have the server started, and see its model through the canary.
 
-        What the unit served before ends first, wherever that was, and its claim is released.
+        What the unit served before ends first, wherever that was, and its claim is released. What
+        else it cannot stand beside serves until all is ready for its start.
 
         One that has a fallback and does not serve is not refused: it is FAILED, with the reason.
 
@@ -67,8 +70,11 @@ class ServedModelProvider(BerthProvider):
         async def work(session: Session) -> None:
             await end_former(session, str(props["holder"]), served.unit)
             await served_unit.prepare(session, served.unit, str(props["prepare"]))
+            await await_answers(session, served, room)
+
+        async def room(session: Session) -> None:
             await falling_back.make_room(session, props)
-            await await_answers(session, served)
+            await vacating.clear(session, props)
 
         try:
             on_host(props["ssh"], work)
@@ -93,6 +99,8 @@ class ServedModelProvider(BerthProvider):
                 await served_unit.prepare(session, Served.of(_news).unit, str(_news["prepare"]))
 
             on_host(_news["ssh"], work)
+        if vacating.others(_olds, _news):
+            on_host(_news["ssh"], lambda session: vacating.clear(session, _news))
         return UpdateResult(_inputs(_news) | falling_back.serves_on(_olds))
 
     def read(self, id_: str, props: dict[str, Any]) -> ReadResult:
@@ -174,6 +182,7 @@ class ServedModel(Resource, module="berth", name="ServedModel"):
         canary_timeout_s: int,
         roles: Sequence[str] = (),
         fallback: Mapping[str, Any] | None = None,
+        vacates: pulumi.Input[Sequence[Mapping[str, Any]]] = (),
         opts: pulumi.ResourceOptions | None = None,
     ) -> None:
         """Declare a served model.
@@ -198,6 +207,8 @@ class ServedModel(Resource, module="berth", name="ServedModel"):
             canary_timeout_s: bound on each answer of the canary, in seconds.
             roles: the names that clients call it by.
             fallback: the claim of its fallback, as the ledger has it: then a failure is no error.
+            vacates: claims of its demo that it cannot stand beside: what they stand for is ended
+                just before it starts.
         """
         properties = {
             "ssh": ssh,
@@ -219,6 +230,7 @@ class ServedModel(Resource, module="berth", name="ServedModel"):
             "canary_timeout_s": canary_timeout_s,
             "roles": sorted(roles),
             "fallback": fallback,
+            "vacates": vacates,
             "state": None,
             "reason": None,
             "attempt": None,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import Any
@@ -61,7 +61,13 @@ class Served:
         )
 
 
-async def await_answers(session: Session, served: Served) -> None:
+async def nothing(_session: Session) -> None:
+    """No room has to be made."""
+
+
+async def await_answers(
+    session: Session, served: Served, room: Callable[[Session], Awaitable[None]] = nothing
+) -> None:
     """Wait for the server, then see it through the canary, behind a closed route.
 
     The route may be open still: the unit was stopped by hand, or systemd has started it again since
@@ -70,21 +76,25 @@ async def await_answers(session: Session, served: Served) -> None:
     A server that fails is stopped: systemd would start it over and over, and each time it would
     take its GPUs anew.
 
+    Args:
+        room: done at the last moment before it is started, or waited for.
+
     Raises:
         NotServing: it ends, is not up in `load_timeout_s`, fails the canary, or takes more than it
             has claimed.
         Refusal: it does not stop then, or its memory is not back.
     """
-    begun, running, was = await asyncio.gather(
-        engine_log.cursor(session, served.unit),
-        served_unit.runs(session, served.unit),
-        read_memory(session),
+    begun, running = await asyncio.gather(
+        engine_log.cursor(session, served.unit), served_unit.runs(session, served.unit)
     )
-    before = None if running else was
-    quiet, why = await asyncio.gather(
+    await room(session)
+    # Memory is read while the unit is started: it takes none before its program has begun.
+    was, quiet, why = await asyncio.gather(
+        read_memory(session),
         gateway_routes.close_for_canary(session, served.holder, served.claim_name),
         _up(session, served, start=not running),
     )
+    before = None if running else was
     if why is None:
         async with (
             _asked(session, served, served.canary_timeout_s) as asked,

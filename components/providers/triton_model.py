@@ -9,7 +9,7 @@ import pulumi
 from pulumi.dynamic import CreateResult, DiffResult, ReadResult, Resource, UpdateResult
 
 from components.providers import fallback as falling_back
-from components.providers import gateway_routes, ledger
+from components.providers import gateway_routes, ledger, vacating
 from components.providers.fallback import ALWAYS, FAILED, READY, STANDBY, STANDS_BY
 from components.providers.load_failure import NotServing
 from components.providers.model_loading import Closing, ModelLoading
@@ -41,7 +41,7 @@ _OTHERS = (
     "gives_back",
     *falling_back.INPUTS,
 )
-_INPUTS = (*_REPLACES, *_RELOADS, *_OTHERS)
+_INPUTS = (*_REPLACES, *_RELOADS, *_OTHERS, "vacates")
 _TRIED = (*_RELOADS, "claim_mib", "engine", "load_timeout_s", "canary_timeout_s")
 """What makes a model that failed worth another try."""
 _NOT_LOADED = {"loaded_digest": ""}
@@ -55,7 +55,9 @@ class TritonModelProvider(BerthProvider):
         replaces = [key for key in _REPLACES if not same(_olds.get(key), _news.get(key))]
         updates = [key for key in (*_RELOADS, *_OTHERS) if not same(_olds.get(key), _news.get(key))]
         return DiffResult(
-            changes=bool(replaces or updates) or not falling_back.settled(_olds, _news),
+            changes=bool(replaces or updates)
+            or vacating.others(_olds, _news)
+            or not falling_back.settled(_olds, _news),
             replaces=replaces,
             delete_before_replace=True,
         )
@@ -92,6 +94,8 @@ class TritonModelProvider(BerthProvider):
         if anew or smaller or called or _olds.get("state") != READY:
             known = _olds.get("state") == READY
             return UpdateResult(_ensure(_news, anew=anew, known=known))
+        if vacating.others(_olds, _news):
+            on_host(_news["ssh"], lambda session: vacating.clear(session, _news))
         digest = {"loaded_digest": str(_olds["loaded_digest"])}
         return UpdateResult(_inputs(_news) | falling_back.serves_on(_olds) | digest)
 
@@ -190,6 +194,7 @@ class TritonModel(Resource, module="berth", name="TritonModel"):
         fallback: Mapping[str, Any] | None = None,
         wanted: pulumi.Input[str] = ALWAYS,
         gives_back: Sequence[Mapping[str, Any]] | None = None,
+        vacates: pulumi.Input[Sequence[Mapping[str, Any]]] = (),
         opts: pulumi.ResourceOptions | None = None,
     ) -> None:
         """Declare a loaded model.
@@ -221,6 +226,8 @@ class TritonModel(Resource, module="berth", name="TritonModel"):
                 that one serves; `always` for every other model.
             gives_back: for a fallback: the routes of its roles to that model, which are opened
                 before it is unloaded: `demo`, `role`, `route`, `adapter` and `key_files`.
+            vacates: claims of its demo that it cannot stand beside: what they stand for is ended
+                just before it is loaded.
         """
         properties = {
             "ssh": ssh,
@@ -247,6 +254,7 @@ class TritonModel(Resource, module="berth", name="TritonModel"):
             "fallback": fallback,
             "wanted": wanted,
             "gives_back": None if gives_back is None else [dict(each) for each in gives_back],
+            "vacates": vacates,
             "state": None,
             "reason": None,
             "attempt": None,
@@ -264,9 +272,10 @@ def _ensure(props: Mapping[str, Any], *, anew: bool = False, known: bool = True)
     async def work(session: Session) -> str:
         async with server(session, wanted) as triton:
             loading = ModelLoading(session, triton, wanted)
-            if props.get("fallback"):
+            if props.get("fallback") or props.get("vacates"):
                 await loading.wait_for_server()
                 await falling_back.make_room(session, props)
+                await vacating.clear(session, props)
             close = _closing(session, props, gateway_routes.LOADING)
             return await loading.ensure(anew=anew, known=known, close=close)
 

@@ -20,7 +20,7 @@ from components.resources.access import HostAccess
 from components.resources.demo_gateway import DemoGateway
 from components.resources.gateway import HostGateway
 from components.resources.instance import TritonInstance
-from components.resources.model_server import CANARY_TIMEOUT_S, ModelServer, vacated
+from components.resources.model_server import CANARY_TIMEOUT_S, ModelServer, vacates
 from components.resources.serving_image import ImageBuilder, ServingImage
 from models.answering import Answering, answering
 from models.claim_record import ClaimedGpu, ClaimRecord
@@ -242,21 +242,13 @@ class Demo(pulumi.ComponentResource):
             fallback=self._fallback_claim(placement),
             wanted=self._wanted(placement),
             gives_back=self._gives_back(placement),
+            vacates=vacates(placement, self.claims[planned.host_name]),
             opts=pulumi.ResourceOptions(
                 parent=self,
                 depends_on=[
                     self.claims[planned.host_name],
                     *written,
                     *([served_by] if served_by else []),
-                    vacated(
-                        placement,
-                        self._access[planned.host_name],
-                        self.claims[planned.host_name],
-                        pulumi.ResourceOptions(
-                            parent=self,
-                            depends_on=[self.claims[planned.host_name], *written],
-                        ),
-                    ),
                 ],
             ),
         )

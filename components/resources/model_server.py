@@ -11,7 +11,7 @@ from pulumi_command.remote import Command, Logging
 
 from components.providers.claims import Claims
 from components.providers.served_model import ServedModel
-from components.providers.vacated import Vacated, in_its_way
+from components.providers.vacating import in_its_way
 from components.renderers import container, entry, host_setup, server_container, server_setup, unit
 from components.resources.access import HostAccess
 from components.resources.serving_image import ServingImage
@@ -62,7 +62,7 @@ class ModelServer(pulumi.ComponentResource):
         self._planned = planned
         made = self._container(self._image(built, provider), provider, stack)
         installed = self._installed(access)
-        self._vacated = vacated(placement, access, claims, self._child(made, installed))
+        self._vacates = vacates(placement, claims)
         script = pulumi.Output.all(made.name, made.id).apply(
             lambda known: server_setup.prepare(placement, known[0], known[1], host_stack)
         )
@@ -191,7 +191,8 @@ class ModelServer(pulumi.ComponentResource):
             canary_timeout_s=CANARY_TIMEOUT_S,
             roles=placement.roles,
             fallback=self._fallback,
-            opts=self._child(installed, self._vacated),
+            vacates=self._vacates,
+            opts=self._child(installed),
         )
 
 
@@ -203,20 +204,10 @@ def _read_at_start(placement: Placement) -> str:
     return "".join(f"/{digest}" for digest in known if digest)
 
 
-def vacated(
-    placement: Placement, access: HostAccess, claims: Claims, opts: pulumi.ResourceOptions
-) -> Vacated:
-    """What the demo had on a load's GPUs or port gone; the last thing before it is loaded."""
+def vacates(placement: Placement, claims: Claims) -> pulumi.Output[list[Mapping[str, Any]]]:
+    """The claims of what the demo has on a load's GPUs or port; it goes just before that loads."""
     uuids = [gpu.uuid for gpu in placement.instance.gpus]
     port = placement.server.port if placement.server else 0
-    return Vacated(
-        placement.claim_name,
-        ssh=access.ssh,
-        host=placement.instance.host_name,
-        holder=placement.owner,
-        load=placement.claim_name,
-        of=claims.conflicting.apply(
-            lambda conflicting: in_its_way(placement.claim_name, uuids, port, conflicting)
-        ),
-        opts=opts,
+    return claims.conflicting.apply(
+        lambda conflicting: in_its_way(placement.claim_name, uuids, port, conflicting)
     )

@@ -13,7 +13,8 @@ import pytest
 from components.providers import berth_host, ledger
 from components.providers.claims import ClaimsProvider
 from components.providers.served_model import ServedModelProvider
-from components.providers.vacated import VacatedProvider, in_its_way
+from components.providers.ssh_shared import on_host
+from components.providers.vacating import clear, in_its_way
 from models.claim_record import ClaimedGpu, ClaimRecord
 from models.refusal import Refusal
 from tests.providers.host_ledger import CUDA_MIB, GPUS, HOLDER, HostLedger, record
@@ -26,7 +27,10 @@ unit=PLACE/units/${unit%.service}
 case "$*" in
   is-active*) [ -e $unit ] && echo active || { echo inactive; exit 3; } ;;
   *--now*) echo "$*" >> PLACE/asked; rm -f $unit ;;
-  show*) echo 0 ;;
+  *NRestarts*) echo 0 ;;
+  show*)
+    [ -e $unit ] && state=active || state=inactive
+    echo ActiveState=$state; [ -e $unit ] && echo UnitFileState=enabled ;;
 esac
 """
 
@@ -52,10 +56,10 @@ class Alpha:
             self.claims = provider.update("x", {"holder": HOLDER, **olds}, wanted).outs or {}
 
     def vacate(self, load: ClaimRecord) -> None:
-        """What `up` does once everything of a load is on the host."""
+        """What a load does once everything else of it is on the host."""
         uuids = [gpu.uuid for gpu in load.gpus]
         of = in_its_way(load.name, uuids, load.http_port, self.claims["conflicting"])
-        VacatedProvider().create(self.about | {"load": load.name, "of": of})
+        on_host(self.about["ssh"], lambda session: clear(session, self.about | {"vacates": of}))
 
     def model(self, load: ClaimRecord) -> dict[str, Any]:
         """The inputs of a server's resource."""

@@ -11,8 +11,9 @@ import pytest
 from components.providers import berth_host, ledger
 from components.providers.claims import ClaimsProvider
 from components.providers.ssh import open_session
+from components.providers.ssh_shared import on_host
 from components.providers.triton_model import TritonModelProvider
-from components.providers.vacated import VacatedProvider, in_its_way
+from components.providers.vacating import clear, in_its_way, others
 from models.claim_record import ClaimRecord
 from models.refusal import Refusal
 from ops.claims import release
@@ -22,7 +23,6 @@ from tests.triton.real_triton import GPUS, RealTriton
 pytestmark = pytest.mark.triton
 PROVIDER = ClaimsProvider()
 MODELS = TritonModelProvider()
-VACATED = VacatedProvider()
 
 
 @pytest.fixture
@@ -72,8 +72,9 @@ def move(triton: RealTriton, olds: dict[str, Any], *records: ClaimRecord) -> dic
 def vacate(triton: RealTriton, claims: dict[str, Any], load: ClaimRecord) -> dict[str, Any]:
     """Have a load's GPUs vacated."""
     of = in_its_way(load.name, [gpu.uuid for gpu in load.gpus], 0, claims["conflicting"])
-    about = {"ssh": triton.sshd.ssh, "host": "sandbox", "holder": HOLDER, "load": load.name}
-    return VACATED.create({**about, "of": of}).outs or {}
+    about: dict[str, Any] = {"host": "sandbox", "holder": HOLDER, "vacates": of}
+    on_host(triton.sshd.ssh, lambda session: clear(session, about))
+    return about
 
 
 def test_a_model_in_the_way_of_the_new_claims_is_unloaded_before_they_are_used(
@@ -100,8 +101,9 @@ def test_it_serves_until_everything_else_for_its_successor_is_there(
     vacated = vacate(triton, outs, new)
     assert triton.state(old.entry)["state"] == "UNAVAILABLE"
     assert sorted(host.records()) == [new.name]
-    assert not VACATED.diff("x", vacated, vacated).changes
-    assert not VACATED.diff("x", vacated, vacated | {"of": []}).changes
+    assert others({}, vacated)
+    assert not others(vacated, vacated)
+    assert not others(vacated, vacated | {"vacates": []})
 
 
 def test_a_model_that_is_in_nobodys_way_serves_until_its_own_resource_goes(

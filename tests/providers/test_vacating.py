@@ -11,7 +11,8 @@ import pytest
 
 from components.providers import berth_host, ledger
 from components.providers.claims import ClaimsProvider
-from components.providers.vacated import VacatedProvider, in_its_way
+from components.providers.ssh_shared import on_host
+from components.providers.vacating import clear, in_its_way, others
 from models.claim_record import ClaimRecord
 from tests.providers.host_ledger import GPUS, HOLDER, HostLedger, record
 from tests.providers.local_sshd import LocalSshd
@@ -30,12 +31,12 @@ def reached(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalSshd]:
 
 
 class Runs:
-    """Two resources of one stack, through one `up` after the other."""
+    """A claim and a load of one stack, through one `up` after the other."""
 
     def __init__(self, reached: LocalSshd) -> None:
-        self.about = {"ssh": reached.ssh, "host": "alpha", "holder": HOLDER}
+        self.about: dict[str, Any] = {"ssh": reached.ssh, "host": "alpha", "holder": HOLDER}
         self.claims: dict[str, Any] = {}
-        self.vacated: dict[str, Any] = {}
+        self.load: dict[str, Any] = {}
 
     def up(self, *asked: ClaimRecord) -> bool:
         """Whether anything had to be vacated."""
@@ -43,11 +44,12 @@ class Runs:
         if not self.claims or ClaimsProvider().diff("x", self.claims, wanted).changes:
             self.claims = ClaimsProvider().update("x", self.claims or wanted, wanted).outs or {}
         of = in_its_way(LARGE.name, GPUS[2:3], 0, self.claims["conflicting"])
-        news = self.about | {"load": LARGE.name, "of": of}
-        if self.vacated and not VacatedProvider().diff("x", self.vacated, news).changes:
+        news = self.about | {"vacates": of}
+        if not others(self.load, news):  # The load is left as it is, and so is what it remembers.
             return False
-        self.vacated = VacatedProvider().create(news).outs or {}
-        return bool(of)
+        self.load = news
+        on_host(self.about["ssh"], lambda session: clear(session, news))
+        return True
 
 
 def test_what_was_tried_and_reverted_is_vacated_again_when_it_is_tried_again(
