@@ -40,17 +40,17 @@ async def prepare(session: Session, unit: str, script: str) -> None:
 
 
 async def start(session: Session, unit: str) -> None:
-    """Have it enabled and running; where it does not start, its gate is asked for its words.
+    """Have it running, once it is prepared; if it does not start, its gate is asked for its words.
 
     Whether it stays up is for whoever waits for it to see.
 
     Raises:
         Refusal: the gate does not let it start; it is disabled then, so that it does not try on.
     """
-    script = 'systemctl reset-failed "$1" 2>/dev/null; exec systemctl enable --now --quiet "$1"'
     done = await session.run(
-        "sh", "-c", script, "sh", unit, doing=f"starting {unit}", as_root=True, timeout_s=90.0
-    )
+        "systemctl", "start", "--quiet", unit,
+        doing=f"starting {unit}", as_root=True, timeout_s=90.0,
+    )  # fmt: skip
     if done.status == 0:
         return
     gate = await session.run(
@@ -72,14 +72,16 @@ async def start(session: Session, unit: str) -> None:
         )
 
 
-async def restarts(session: Session, unit: str) -> int:
-    """How often systemd has started it again since a person or Berth did."""
+async def runs_since(session: Session, unit: str) -> tuple[bool, int]:
+    """Whether systemd keeps it running, and how often it has started it again since a person or
+    Berth did."""
     done = await session.run(
-        "systemctl", "show", "--property", "NRestarts", "--value", unit,
-        doing=f"asking how often {unit} was started again",
+        "systemctl", "show", "--property", "ActiveState,NRestarts", unit,
+        doing=f"asking for {unit}'s state",
     )  # fmt: skip
-    said = done.stdout.strip()
-    return int(said) if said.isdigit() else 0
+    said = dict(line.partition("=")[::2] for line in done.stdout.splitlines())
+    again = said.get("NRestarts", "")
+    return said.get("ActiveState") in STARTING, int(again) if again.isdigit() else 0
 
 
 async def end(

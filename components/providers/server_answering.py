@@ -13,7 +13,7 @@ from components.providers import engine_log, gateway_routes, served_unit
 from components.providers.engine_canary import canary
 from components.providers.gpu_memory import OVER_MIB, beyond_claim, read_memory
 from components.providers.load_failure import load_refused
-from components.providers.model_server import POLL_S
+from components.providers.model_server import SOON_S
 from components.providers.progress import progress, say
 from components.providers.ssh import Session
 from components.providers.ssh_tunnel import tunnel
@@ -24,6 +24,8 @@ from models.refusal import Refusal
 
 GLANCE_S = 3.0
 """Bound on each question of a `read`, in seconds: a refresh asks for every model."""
+LOOKS = 5
+"""At the server, for one at its unit."""
 READY, STARTING = "READY", "STARTING"
 
 
@@ -84,16 +86,14 @@ async def await_answers(
             has claimed.
         Refusal: it does not stop then, or its memory is not back.
     """
-    begun, running = await asyncio.gather(
-        engine_log.cursor(session, served.unit), served_unit.runs(session, served.unit)
+    begun, running, quiet = await asyncio.gather(
+        engine_log.cursor(session, served.unit),
+        served_unit.runs(session, served.unit),
+        gateway_routes.close_for_canary(session, served.holder, served.claim_name),
     )
     await room(session)
     # Memory is read while the unit is started: it takes none before its program has begun.
-    was, quiet, why = await asyncio.gather(
-        read_memory(session),
-        gateway_routes.close_for_canary(session, served.holder, served.claim_name),
-        _up(session, served, start=not running),
-    )
+    was, why = await asyncio.gather(read_memory(session), _up(session, served, start=not running))
     before = None if running else was
     if why is None:
         async with (
@@ -164,21 +164,20 @@ async def _up(session: Session, served: Served, *, start: bool) -> str | None:
     if start:
         await served_unit.start(session, served.unit)
     give_up = time.monotonic() + served.load_timeout_s
-    restarts = await served_unit.restarts(session, served.unit)
-    async with progress(f"{served.unit}: waiting for {served.model}"):
+    _, restarts = await served_unit.runs_since(session, served.unit)
+    async with (
+        progress(f"{served.unit}: waiting for {served.model}"),
+        _asked(session, served, GLANCE_S) as asked,
+    ):
         while time.monotonic() < give_up:
-            runs, again, listens = await asyncio.gather(
-                served_unit.runs(session, served.unit),
-                served_unit.restarts(session, served.unit),
-                session.listens(served.port),
-            )
+            runs, again = await served_unit.runs_since(session, served.unit)
             if not runs:
                 return f"{served.unit} has ended"
             if again > restarts:
                 return f"{served.unit} ended as it started"
-            if listens:
-                async with _asked(session, served, GLANCE_S) as asked:
-                    if (await asked.health()).ok:
-                        return None
-            await asyncio.sleep(POLL_S)
+            # The unit costs the host a process each time, a connection that is refused does not.
+            for _ in range(LOOKS):
+                if await session.listens(served.port) and (await asked.health()).ok:
+                    return None
+                await asyncio.sleep(SOON_S)
     return f"it is not up after {served.load_timeout_s:.0f} s"

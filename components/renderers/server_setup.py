@@ -43,7 +43,9 @@ reload=yes
 
 def prepare(placement: Placement, container: str, container_id: str, host_stack: str) -> str:
     """Before it is started: containers gone that a killed run left behind, with the unit stopped
-    where it runs another than its own, and the unit's environment written.
+    where it runs another than its own; the unit's environment written, and the unit enabled.
+
+    That takes systemd a moment in which what it takes the place of still serves.
 
     Args:
         container: its container's name.
@@ -63,4 +65,6 @@ if [ -n "$left" ]; then
 fi
 printf '%s' '{text}' > {planned.environment_file}.new
 mv -f {planned.environment_file}.new {planned.environment_file}
+systemctl reset-failed {planned.unit} 2>/dev/null || true
+systemctl is-enabled --quiet {planned.unit} || systemctl enable --quiet {planned.unit}
 """

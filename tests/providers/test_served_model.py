@@ -77,7 +77,7 @@ def test_with_a_fallback_it_fails_with_the_reason_and_the_run_goes_on(reached: L
     assert outs["state"] == "FAILED"
     assert outs["attempt"]
     assert "shop-architect: architect does not load" in outs["reason"]
-    assert "enable --now --quiet shop-architect.service" in (reached.place / "asked").read_text()
+    assert "start --quiet shop-architect.service" in (reached.place / "asked").read_text()
     assert not PROVIDER.diff("x", outs, props(reached)).changes
 
 

@@ -39,7 +39,7 @@ cat {place}/closed
 """
 SYSTEMCTL = """#!/bin/sh
 case "$1" in
-show) echo 0 ;;
+show) echo "ActiveState=$(cat {place}/state)"; echo NRestarts=0 ;;
 is-active) cat {place}/state ;;
 disable) echo inactive > {place}/state ;;
 esac

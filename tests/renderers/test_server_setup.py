@@ -32,22 +32,26 @@ SAYS = """#!/bin/sh
 case "$1" in
 ps) printf '%s\\n' {there} ;;
 inspect) echo {runs} ;;
+reset-failed) ;;
+is-enabled) {enabled} ;;
 *) echo "$(basename "$0") $*" >> {done} ;;
 esac
 """
 
 
-def prepared(place: Path, there: str, *, runs: bool) -> list[str]:
+def prepared(place: Path, there: str, *, runs: bool, enabled: bool = True) -> list[str]:
     """What is done to units and containers of a host.
 
     Args:
         there: ids of the containers with the server's label.
         runs: whether its own one does.
+        enabled: whether its unit is.
     """
     done = place / "done"
     done.touch()
     for name in ("docker", "systemctl"):
-        says = SAYS.format(there=there, runs=str(runs).lower(), done=done)
+        known = {"runs": str(runs).lower(), "enabled": str(enabled).lower()}
+        says = SAYS.format(there=there, done=done, **known)
         (place / name).write_text(says)
         (place / name).chmod(0o755)
     (place / "etc/servers").mkdir(parents=True)
@@ -77,6 +81,11 @@ def test_its_own_container_goes_on_while_others_are_removed(tmp_path: Path) -> N
 def test_where_nothing_was_left_its_unit_is_not_touched(tmp_path: Path, there: str) -> None:
     assert "label=berth.instance=shop-architect" in PREPARE
     assert prepared(tmp_path, there, runs=False) == []
+
+
+def test_its_unit_is_enabled_before_it_is_started(tmp_path: Path) -> None:
+    done = prepared(tmp_path, "", runs=False, enabled=False)
+    assert done == ["systemctl enable --quiet shop-architect.service"]
 
 
 def test_systemd_reads_units_anew_only_where_the_unit_changed() -> None:
