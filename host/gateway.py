@@ -19,10 +19,10 @@ from models.refusal import Refusal
 UNTOUCHED = "Nothing was changed."
 LOCK_S = 60.0
 SERVED_S = 15.0
-"""How long its workers have to read what is new, in seconds; they look four times a second."""
+"""How long its workers have to read what is new, in seconds; they look twenty times a second."""
 STARTS_S = 5.0
 """How long a gateway that was just started has to answer, in seconds."""
-POLL_S = 0.05
+POLL_S = 0.02
 
 
 class Gateway:

@@ -32,7 +32,12 @@ Meter = Callable[[], Awaitable[Metrics]]
 
 
 async def canary(
-    engine: Engine, timeout_s: float, meter: Meter | None = None, *, alone: bool = True
+    engine: Engine,
+    timeout_s: float,
+    meter: Meter | None = None,
+    *,
+    alone: bool = True,
+    answered: asyncio.Event | None = None,
 ) -> str | None:
     """Answer, stream, cancel, answer again; why it fails, or None.
 
@@ -41,6 +46,7 @@ async def canary(
         timeout_s: bound on each of the steps, in seconds.
         meter: its counts, where the engine cannot ask for them itself.
         alone: whether nobody else can be using it, so that its metrics tell of the canary alone.
+        answered: set once it has answered for the first time, from when on it holds its memory.
     """
 
     async def is_cut_off(engine: Engine) -> str | None:
@@ -65,6 +71,8 @@ async def canary(
             why = error.message
         if why is not None:
             return f"{what}: {why}"
+        if answered is not None:
+            answered.set()
     return None
 
 

@@ -11,7 +11,7 @@ from typing import Any
 
 from components.providers import engine_log, gateway_routes, served_unit
 from components.providers.engine_canary import canary
-from components.providers.gpu_memory import OVER_MIB, beyond_claim, read_memory
+from components.providers.gpu_memory import OVER_MIB, Memory, beyond_claim, read_memory
 from components.providers.load_failure import load_refused
 from components.providers.model_server import SOON_S
 from components.providers.progress import progress, say
@@ -94,15 +94,9 @@ async def await_answers(
     await room(session)
     # Memory is read while the unit is started: it takes none before its program has begun.
     was, why = await asyncio.gather(read_memory(session), _up(session, served, start=not running))
-    before = None if running else was
+    before, now = None if running else was, None
     if why is None:
-        async with (
-            _asked(session, served, served.canary_timeout_s) as asked,
-            progress(f"{served.unit}: canary"),
-        ):
-            alone = quiet or not running
-            why = await canary(asked, served.canary_timeout_s, alone=alone)
-    now = await read_memory(session) if why is None else None
+        why, now = await _seen_through(session, served, alone=quiet or not running)
     taken = beyond_claim(before, now, served.gpus, served.claim_mib) if now else []
     if why is None and not taken:
         return
@@ -121,6 +115,29 @@ async def await_answers(
         still_held=held,
         said_by=served.engine,
     )
+
+
+async def _seen_through(
+    session: Session, served: Served, *, alone: bool
+) -> tuple[str | None, Memory | None]:
+    """Why it fails the canary, or what is in use once it has answered: clients wait, so that is
+    read meanwhile."""
+    answered = asyncio.Event()
+
+    async def in_use() -> Memory | None:
+        await answered.wait()
+        return await read_memory(session)
+
+    async with (
+        _asked(session, served, served.canary_timeout_s) as asked,
+        progress(f"{served.unit}: canary"),
+    ):
+        reading = asyncio.create_task(in_use())
+        try:
+            why = await canary(asked, served.canary_timeout_s, alone=alone, answered=answered)
+            return why, await reading if why is None else None
+        finally:
+            reading.cancel()
 
 
 async def _ended(session: Session, served: Served) -> str:

@@ -21,7 +21,7 @@ int closedir(DIR *folder);
 ]]
 
 local shared = ngx.shared.berth_routes
-local EVERY_S = 0.25
+local EVERY_S = 0.05
 
 local M = { limits = {}, configuration = "" }
 
