@@ -326,6 +326,25 @@ def test_a_file_that_somebody_broke_is_made_anew(served: FakeHost, engine: Engin
     assert asked(served).status_code == 200
 
 
+def troubled(host: FakeHost) -> bool:
+    (known,) = host.gateway.status()["demos"]["desk"].values()
+    return any(each["trouble"] for each in known["replicas"])
+
+
+def test_a_replica_is_asked_as_soon_as_it_is_opened_whatever_was_seen_of_it_before(
+    served: FakeHost, engine: Engine
+) -> None:
+    """As a role that goes to another engine and back within the time for which a mark holds."""
+    open_role(served, "architect", route(replica(engine)))
+    engine.healthy = False
+    until(lambda: troubled(served), "its check has failed")
+    assert asked(served).status_code == 503
+    close(served.gateway, closing())
+    engine.healthy = True
+    open_role(served, "architect", route(replica(engine)))
+    assert asked(served).status_code == 200
+
+
 class Killed(BaseException):
     """As a run's end that nothing answers to."""
 

@@ -1,6 +1,7 @@
 -- Which replicas get no traffic, and why: seen by a check of each once a second, and by requests
 -- that could not connect.
 local down = ngx.shared.berth_health
+local routes = ngx.shared.berth_routes
 
 local M = {}
 
@@ -15,6 +16,11 @@ local UNREACHABLE_S = 2
 -- Why a replica gets no traffic, or nil.
 function M.trouble(replica)
   return down:get(replica.id)
+end
+
+-- A replica that is opened was asked by whoever opens it; what was seen before is of no account.
+function M.opened(id)
+  down:delete(id)
 end
 
 function M.could_not_connect(id)
@@ -42,7 +48,10 @@ end
 local late = {}
 
 local function check(replica)
+  local version = routes:get("version")
   local why, only_late = ask(replica)
+  -- It may have been opened meanwhile, after what was seen.
+  if routes:get("version") ~= version then return end
   late[replica.id] = only_late and (late[replica.id] or 0) + 1 or 0
   if not why then
     if down:get(replica.id) then ngx.log(ngx.NOTICE, replica.id, " is well again") end

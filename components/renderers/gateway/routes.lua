@@ -8,6 +8,7 @@ local ffi = require "ffi"
 local cjson = require "cjson.safe"
 local counts = require "berth.counts"
 local demo_file = require "berth.demo_file"
+local health = require "berth.health"
 
 -- As glibc and musl have it on 64-bit Linux.
 ffi.cdef [[
@@ -79,13 +80,34 @@ local function build(texts)
   return state
 end
 
+-- Ids of the replicas that requests may go to.
+local function open_ones(state)
+  local found = {}
+  for _, demo in pairs(state.demos) do
+    for _, role in pairs(demo.roles) do
+      for _, kind in ipairs { "openai", "framing", "kserve" } do
+        for _, one in ipairs(role[kind] and role[kind].replicas or {}) do
+          if role.state == "serving" and not one.closed then found[one.id] = true end
+        end
+      end
+    end
+  end
+  return found
+end
+
 local function publish(revision)
   local prefix, texts = ngx.config.prefix(), {}
   for i, file in ipairs(files(prefix .. "routes.d")) do
     texts[i] = { file = file, routes = read(prefix .. "routes.d/" .. file) or "" }
   end
-  for _, each in ipairs(build(texts).left_out) do
+  local state = build(texts)
+  for _, each in ipairs(state.left_out) do
     ngx.log(ngx.ERR, "left out: routes.d/", each.file, ": ", each.why)
+  end
+  -- When a configuration is loaded nothing has been opened: what was seen before still holds.
+  local before = M.state and open_ones(M.state)
+  for id in pairs(before and open_ones(state) or {}) do
+    if not before[id] then health.opened(id) end
   end
   shared:set("texts", cjson.encode { revision = revision, texts = texts })
   shared:incr("version", 1, 0)
