@@ -52,7 +52,7 @@ def up(
     if driven.up() != 0:
         raise typer.Exit(1)
     plan = load_plan(project, stack)
-    seen = live.look_when_settled(plan, ssh_of_hosts(project, plan.hosts), _waiting)
+    seen = live.look_when_settled(plan, ssh_of_hosts(project, plan.hosts))
     if not show.show(_console(), plan, seen):
         raise typer.Exit(1)
     answered = _ask(project, plan, list(plan.roles), QUESTION)
@@ -207,10 +207,6 @@ def _ssh(project: Path, plan: Plan, host: str | None) -> dict[str, dict[str, obj
         )
     wanted = {name: it for name, it in plan.hosts.items() if host in (None, name)}
     return ssh_of_hosts(project, wanted)
-
-
-def _waiting(what: str) -> None:
-    typer.echo(what, err=True)
 
 
 def _show(project: Path, plan: Plan) -> bool:

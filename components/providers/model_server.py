@@ -26,7 +26,8 @@ from models.instance import CONTROL_HEADER
 POLL_S = 0.25
 """Pause between two questions while waiting, in seconds."""
 STARTING = ("active", "activating", "reloading")
-"""systemd's states of a unit whose server may still come up (systemctl(1), is-active)."""
+"""systemd's states of a unit that it keeps running, so that its server may still come up; one that
+restarts just now is `activating` (systemctl(1), is-active)."""
 
 
 @dataclass(frozen=True)
