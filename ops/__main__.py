@@ -73,7 +73,7 @@ def retry(
 def _end(project: Path, driven: Stack) -> None:
     """Show what runs and let each role answer; last, who serves in whose place."""
     plan = load_plan(project, driven.name)
-    seen = live.look_when_settled(plan, ssh_of_hosts(project, plan.hosts), _waiting)
+    seen = live.look_when_settled(plan, ssh_of_hosts(project, plan.hosts))
     known = cache(driven.reasons)
     served = show.show(_console(), plan, seen, known)
     served = served and _ask(project, plan, list(plan.roles), QUESTION)
@@ -250,10 +250,6 @@ def _ssh(project: Path, plan: Plan, host: str | None) -> dict[str, dict[str, obj
         )
     wanted = {name: it for name, it in plan.hosts.items() if host in (None, name)}
     return ssh_of_hosts(project, wanted)
-
-
-def _waiting(what: str) -> None:
-    typer.echo(what, err=True)
 
 
 def _show(project: Path, plan: Plan) -> bool:

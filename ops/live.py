@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Mapping
+import time
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
-
-from tenacity import Retrying, retry_if_result, stop_after_delay, wait_fixed
 
 from components.providers import host_inventory
 from components.providers.gateway_health import (
@@ -17,8 +16,9 @@ from components.providers.gateway_health import (
     adapter_trouble,
     gateway_health,
 )
+from components.providers.model_server import STARTING
+from components.providers.progress import say
 from components.providers.role_engine import engine_of
-from components.providers.running_unit import RUNNING
 from components.providers.ssh import Completed, Session, open_session
 from components.providers.ssh_tunnel import tunnel
 from components.providers.triton_client import (
@@ -79,34 +79,25 @@ def look(plan: Plan, ssh: Mapping[str, dict[str, Any]]) -> dict[str, LiveHost]:
 
 
 def look_when_settled(
-    plan: Plan,
-    ssh: Mapping[str, dict[str, Any]],
-    say: Callable[[str], None],
-    within_s: float = SETTLES_WITHIN_S,
+    plan: Plan, ssh: Mapping[str, dict[str, Any]], within_s: float = SETTLES_WITHIN_S
 ) -> dict[str, LiveHost]:
     """Ask as `look` does, again while a unit starts: `up` has just started or displaced it.
 
     A unit that took over the port of one that is deleted last restarts until the port is free.
     What still starts after `within_s` is told as it is.
     """
+    give_up = time.monotonic() + within_s
     told: set[str] = set()
-
-    def asked() -> dict[str, LiveHost]:
+    while True:
         found = look(plan, ssh)
-        for name in starting(plan, found):
+        waited_for = starting(plan, found)
+        for name in waited_for:
             if name not in told:
                 say(f"waiting for {name}, which systemd is starting")
                 told.add(name)
-        return found
-
-    retrying = Retrying(
-        retry=retry_if_result(lambda found: bool(starting(plan, found))),
-        stop=stop_after_delay(within_s),
-        wait=wait_fixed(LOOK_AGAIN_S),
-        retry_error_callback=lambda state: state.outcome.result() if state.outcome else {},
-    )
-    found: dict[str, LiveHost] = retrying(asked)
-    return found
+        if not waited_for or time.monotonic() >= give_up:
+            return found
+        time.sleep(LOOK_AGAIN_S)
 
 
 def starting(plan: Plan, live: Mapping[str, LiveHost]) -> list[str]:
@@ -115,7 +106,7 @@ def starting(plan: Plan, live: Mapping[str, LiveHost]) -> list[str]:
         instance.name
         for instance in plan.instances
         if (host := live[instance.host_name]).inventory is not None
-        and host.inventory.units.get(instance.unit) in RUNNING
+        and host.inventory.units.get(instance.unit) in STARTING
         and host.instances[instance.name].trouble == NOT_RUNNING
     ]
 

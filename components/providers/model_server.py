@@ -31,7 +31,8 @@ SOON_S = 0.1
 BUSY = LOADING, UNLOADING = ("LOADING", "UNLOADING")
 """Triton's states of a model that is about to be another's."""
 STARTING = ("active", "activating", "reloading")
-"""systemd's states of a unit whose server may still come up (systemctl(1), is-active)."""
+"""systemd's states of a unit that it keeps running, so that its server may still come up; one that
+restarts just now is `activating` (systemctl(1), is-active)."""
 
 
 @dataclass(frozen=True)

@@ -14,14 +14,13 @@ from typing import Any
 import pulumi
 from pulumi.dynamic import CreateResult, DiffResult, ReadResult, Resource, UpdateResult
 
+from components.providers.model_server import STARTING
 from components.providers.plain_refusals import BerthProvider, same
 from components.providers.progress import progress
 from components.providers.ssh import Session
 from components.providers.ssh_shared import on_host
 from models.refusal import Refusal
 
-RUNNING = ("active", "activating", "reloading")
-"""States of a unit that systemd keeps running; a restarting one is `activating`."""
 STARTED_WITHIN_S = 60.0
 _REPLACES = ("host", "unit")
 _INPUTS = (*_REPLACES, "ssh", "script")
@@ -59,7 +58,7 @@ class RunningUnitProvider(BerthProvider):
             return await _state(session, props["unit"])
 
         state = on_host(props["ssh"], work)
-        if state not in RUNNING:
+        if state not in STARTING:
             return ReadResult("", {})
         # A unit that restarts just now is as declared: no other output than `active`.
         return ReadResult(id_, _inputs(props) | {"state": "active"}, inputs=_inputs(props))
@@ -76,7 +75,7 @@ def _run(props: Mapping[str, Any]) -> dict[str, Any]:
     unit = str(props["unit"])
 
     async def work(session: Session) -> None:
-        if await _state(session, unit) in RUNNING:
+        if await _state(session, unit) in STARTING:
             return
         async with progress(f"starting {unit}"):
             await _start(session, unit, str(props["script"]))
@@ -89,7 +88,7 @@ async def _start(session: Session, unit: str, script: str) -> None:
     give_up = time.monotonic() + STARTED_WITHIN_S
     done = await session.run("/bin/sh", "-eu", doing=f"starting {unit}", stdin=script, as_root=True)
     while (state := await _state(session, unit)) != "active":
-        if done.status != 0 or state not in RUNNING or time.monotonic() > give_up:
+        if done.status != 0 or state not in STARTING or time.monotonic() > give_up:
             said = " ".join((done.stderr or done.stdout).split()) or "no more was said"
             raise Refusal(
                 f"{unit} does not start, it is {state or 'unknown to systemd'}: {said}",

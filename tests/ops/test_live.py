@@ -50,21 +50,21 @@ def test_a_host_that_cannot_be_reached_is_not_waited_for() -> None:
 
 
 def test_a_unit_that_takes_over_a_port_is_seen_once_it_serves_and_named_once(
-    monkeypatch: pytest.MonkeyPatch,
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     looks = [seen("activating", NOT_RUNNING), seen("active", NOT_RUNNING), seen("active", "")]
-    said: list[str] = []
 
     def look(*_: object) -> Mapping[str, LiveHost]:
         return looks.pop(0)
 
     monkeypatch.setattr(live, "look", look)
     monkeypatch.setattr(live, "LOOK_AGAIN_S", 0)
-    assert look_when_settled(PLAN, {}, said.append) == seen("active", "")
+    assert look_when_settled(PLAN, {}) == seen("active", "")
+    said = capsys.readouterr().err.splitlines()
     assert said == ["waiting for triton@0, which systemd is starting"]
 
 
 def test_one_that_starts_without_end_is_told_as_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(live, "look", lambda *_: seen("activating", NOT_RUNNING))
-    found = look_when_settled(PLAN, {}, lambda _: None, within_s=0)
+    found = look_when_settled(PLAN, {}, within_s=0)
     assert found == seen("activating", NOT_RUNNING)
