@@ -111,7 +111,7 @@ http {{
     listen {gateway.listen}{_listen_options(gateway)};
 {_tls(gateway)}
     header_filter_by_lua_block {{ require("berth.answer").headers() }}
-    body_filter_by_lua_block {{ require("berth.answer").body() }}
+    body_filter_by_lua_block {{ return require("berth.answer").body() }}
     error_page 400 403 404 405 408 413 414 416 421 429 431 500 501 502 503 504 505 /refused;
     error_page 494 =431 /refused;
     error_page 495 496 497 =400 /refused;
@@ -131,16 +131,7 @@ http {{
       set $berth_content_type "";
       set $berth_tensor_header "";
       set $berth_request_id "";
-      set $berth_stream "";
       access_by_lua_block {{ require("berth.access").run() }}
-{_PROXIED}    }}
-
-    # nginx closes a client's connection after a stream that its engine broke off, and by then the
-    # client, which saw a proper end, may have sent its next request on it: so all streams say that
-    # they close it.
-    location @stream {{
-      keepalive_timeout 0;
-      access_by_lua_block {{ require("berth.access").resume() }}
 {_PROXIED}    }}
 
     location = /refused {{

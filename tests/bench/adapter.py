@@ -18,21 +18,26 @@ from pathlib import Path
 from typing import Any
 
 import httpx
+from jinja2 import Template
 
 from tests.bench.clock import Row, say
 from tests.bench.load import Target, by_turns, chat, first_token_ms, on_cores, require_wrk
 from tests.bench.upstream import TOKENS, upstream
 from tests.engines.on_triton import models_on_triton
-from tests.gateway.running import weights, write
+from tests.gateway.running import DEMO, TEMPLATE, weights, write
 from tests.providers.local_sshd import free_port
 
 ROOT = Path(__file__).parents[2]
 MODEL = "triton-vllm"
+ASKED = chat("", stream=True)
 NATIVE: dict[str, Any] = {
-    "text_input": chat("", stream=True)["messages"][0]["content"],
+    "text_input": Template(TEMPLATE).render(
+        bos_token="<s>", add_generation_prompt=True, messages=ASKED["messages"]
+    ),
     "stream": True,
     "sampling_parameters": f'{{"max_tokens": {TOKENS}}}',
 }
+"""What the adapter makes of `ASKED`: another prompt would get an answer of another length."""
 
 
 @contextmanager
@@ -48,8 +53,8 @@ def adapter(engines: dict[str, tuple[str, str]], place: Path) -> Iterator[tuple[
         }
         for role, (url, model) in engines.items()
     }
-    write(place / "adapter.json", about, listen=f"127.0.0.1:{port}")
-    words = [sys.executable, "-m", "gateway", "--config", str(place / "adapter.json")]
+    write(place / "adapter", about, listen=f"127.0.0.1:{port}")
+    words = [sys.executable, "-m", "gateway", "--config", str(place / "adapter")]
     process = subprocess.Popen(words, cwd=ROOT, stderr=subprocess.DEVNULL)
     try:
         url = f"http://127.0.0.1:{port}"
@@ -99,10 +104,10 @@ def _compared(
     say(f"adapter before {what}")
     path = f"/v2/models/{model}/generate_stream"
     direct = Target("direct", native, model, path=path, body=NATIVE)
-    asked, both = chat("", stream=True), [direct, Target("adapter", url, role, pids=(pid,))]
-    ms = first_token_ms(both, asked, requests)
+    both = [direct, Target("adapter", url, f"{DEMO}/{role}", pids=(pid,))]
+    ms = first_token_ms(both, ASKED, requests)
     first = [statistics.median(ms[name]) for name in ("adapter", "direct")]
-    took = by_turns(both, asked, 1, rounds=3, seconds=2)
+    took = by_turns(both, ASKED, 1, rounds=3, seconds=2)
     whole = [took[name].p50 for name in ("adapter", "direct")]
     return (
         f"adapter − generate_stream, {TOKENS} tokens: {what}",
@@ -113,8 +118,8 @@ def _compared(
 
 
 def _capacity(role: str, url: str, pid: int) -> Row:
-    target = Target("adapter", url, role, pids=(pid,))
-    took = by_turns([target], chat("", stream=True), 16, rounds=3, seconds=2)["adapter"]
+    target = Target("adapter", url, f"{DEMO}/{role}", pids=(pid,))
+    took = by_turns([target], ASKED, 16, rounds=3, seconds=2)["adapter"]
     tokens = took.per_s * TOKENS
     return (
         "adapter on one core, 16 connections",

@@ -190,9 +190,9 @@ class _Asking:
             piece = self._socket.recv(65536)
             assert piece, answer[-200:]
             answer += piece
+            assert b"HTTP/1.1 200".startswith(answer[:12]), answer[:600]
             if at is None and b"data:" in answer:
                 at = time.perf_counter()
-        assert answer.startswith(b"HTTP/1.1 200"), answer[:300]
         assert at is not None, answer[:300]
         if b"\r\nconnection: close\r\n" in answer.partition(b"\r\n\r\n")[0].lower() + b"\r\n":
             self.close()

@@ -13,7 +13,7 @@ from typing import Any
 import httpx
 import pytest
 
-from models.gateway import Gateway
+from models.gateway import Gateway, TlsFiles
 from tests.gateway_nginx.declared import demo, endpoint, gateway, role
 from tests.gateway_nginx.demo_file import DemoRoutes
 from tests.gateway_nginx.engine import Engine
@@ -117,6 +117,18 @@ def desk(shared: RunningGateway) -> Iterator[httpx.Client]:
     """A client with the key of demo `desk`."""
     with client(shared, DESK) as open_client:
         yield open_client
+
+
+@pytest.fixture(scope="session")
+def certificate(tmp_path_factory: pytest.TempPathFactory) -> TlsFiles:
+    """Of 127.0.0.1, signed with its own key."""
+    place = tmp_path_factory.mktemp("tls")
+    words = (
+        "openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -days 1 -subj /CN=x"
+    )
+    words += f" -addext subjectAltName=IP:127.0.0.1 -keyout {place}/key.pem -out {place}/cert.pem"
+    subprocess.run(words.split(), check=True, capture_output=True)
+    return TlsFiles(certificate=f"{place}/cert.pem", key=f"{place}/key.pem")
 
 
 @pytest.fixture

@@ -41,7 +41,7 @@ class RunningGateway:
         self.place = Path(tempfile.mkdtemp(prefix="gw-", dir="/tmp"))
         self.place.chmod(0o755)
         (self.place / "run").mkdir()
-        self.url = f"http://{gateway.listen}"
+        self.url = gateway.reached_at(gateway.address)
         self.port = gateway.port
         for folder in ("lua/berth", "routes.d"):
             (self.place / folder).mkdir(parents=True)

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import io
 import itertools
 import json
 import random
 import socket
+import ssl
 import struct
 import threading
 import time
 from collections.abc import Callable
+from http.client import HTTPConnection
 from typing import Any
 
 import httpx
@@ -18,6 +21,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from models.gateway import TlsFiles
 from tests.gateway_nginx.conftest import DESK, Started, client
 from tests.gateway_nginx.declared import demo, gateway, role
 from tests.gateway_nginx.engine import OWN_NAME, Engine
@@ -98,6 +102,15 @@ def test_however_a_stream_is_cut_into_pieces_the_client_reads_the_same(
     assert [line for line in lines if line][-2:] == [": remark", "data: [DONE]"]
 
 
+def broken_stream(open_client: httpx.Client, path: str, asked: dict[str, Any]) -> str:
+    """What a client read of a stream that was cut off, which it sees by HTTP's framing."""
+    read = io.StringIO()
+    cut_off = pytest.raises(httpx.RemoteProtocolError, match="incomplete chunked read")
+    with open_client.stream("POST", path, json=asked) as answer, cut_off:
+        read.writelines(answer.iter_text())
+    return read.getvalue().strip()
+
+
 class PiecesEngine:
     """A bare socket that answers every request with the pieces it was given, one by one."""
 
@@ -147,23 +160,35 @@ def pieces_engine(started: Started) -> Any:
     engine.close()
 
 
-@pytest.mark.parametrize("prompt", ["die 2", "stop 2", "die 0", 'raw data: {"model":'])
-def test_an_engine_that_ends_before_its_answer_leaves_an_error_event(
+ENDED = {
+    "error": {
+        "message": "the engine ended before its answer did",
+        "type": "server_error",
+        "param": None,
+        "code": "engine_ended",
+    }
+}
+
+
+@pytest.mark.parametrize("prompt", ["die 2", "die 0"])
+def test_an_engine_that_dies_in_its_answer_leaves_an_error_event_and_no_proper_end(
+    shared: RunningGateway, desk: httpx.Client, prompt: str
+) -> None:
+    read = broken_stream(desk, "/v1/completions", body(prompt))
+    assert json.loads(read.split("\n\n")[-1].strip().removeprefix("data: ")) == ENDED
+    assert "[DONE]" not in read
+    assert "the engine ended before its answer did" in shared.errors()
+
+
+@pytest.mark.parametrize("prompt", ["stop 2", 'raw data: {"model":'])
+def test_an_engine_that_ends_its_answer_too_early_leaves_an_error_event(
     shared: RunningGateway, desk: httpx.Client, prompt: str
 ) -> None:
     answer = desk.post("/v1/completions", json=body(prompt))
     events = [event for event in answer.text.split("\n\n") if event.strip()]
-    assert json.loads(events[-1].removeprefix("\n").removeprefix("data: ")) == {
-        "error": {
-            "message": "the engine ended before its answer did",
-            "type": "server_error",
-            "param": None,
-            "code": "engine_ended",
-        }
-    }
+    assert json.loads(events[-1].removeprefix("\n").removeprefix("data: ")) == ENDED
     assert "[DONE]" not in answer.text
     assert shared.logged(answer.headers["x-request-id"])["outcome"] == "engine_ended"
-    assert "the engine ended before its answer did" in shared.errors()
 
 
 @pytest.mark.parametrize(
@@ -200,7 +225,7 @@ def test_the_orchestrators_framing_has_its_own_error_event(
     assert '"model":"architect"' in whole
     assert whole.endswith("event: end\ndata: {}\n\n")
     assert json.loads(engine.seen[-1].body)["model"] == "demo/role"
-    broken = desk.post("/v1/stream", json=body("die 1")).text.strip().split("\n\n")[-1]
+    broken = broken_stream(desk, "/v1/stream", body("die 1")).split("\n\n")[-1]
     event, data = broken.strip().split("\n")
     assert event == "event: error"
     assert json.loads(data[6:])["error"]["code"] == "engine_ended"
@@ -209,7 +234,7 @@ def test_the_orchestrators_framing_has_its_own_error_event(
 def test_kserves_stream_has_kserves_error(desk: httpx.Client) -> None:
     path = "/roles/architect/v2/models/architect/generate_stream"
     assert "error" not in desk.post(path, json=body("tell 2")).text
-    broken = desk.post(path, json=body("die 1")).text.strip().split("\n\n")[-1]
+    broken = broken_stream(desk, path, body("die 1")).split("\n\n")[-1]
     assert json.loads(broken.strip()[6:]) == {"error": "the engine ended before its answer did"}
 
 
@@ -221,13 +246,13 @@ def test_an_engine_that_falls_silent_is_told_to_the_client(
     )
     engine.release.clear()
     with client(quick, DESK) as open_client:
-        silent = open_client.post("/v1/completions", json=body("hang 2"))
-        assert '"code":"engine_silent"' in silent.text
+        silent = broken_stream(open_client, "/v1/completions", body("hang 2"))
+        assert '"code":"engine_silent"' in silent
         late = open_client.post("/v1/completions", json={"model": "architect", "prompt": "wait"})
         assert late.status_code == 504
         assert late.json()["error"]["code"] == "engine_timeout"
-        long = open_client.post("/v1/completions", json=body("tell 1000"))
-        assert '"code":"too_long"' in long.text
+        long = broken_stream(open_client, "/v1/completions", body("tell 1000"))
+        assert '"code":"too_long"' in long
     until(lambda: engine.generating == 0, "the engine was let go")
 
 
@@ -238,8 +263,8 @@ def test_an_engine_that_was_slow_before_it_fell_silent_is_told_as_silent(
     engine = engines(pause_s=0.2)
     quick = started(gateway(silence_s=1), demo("desk", DESK, {"architect": role(engine.address)}))
     with client(quick, DESK) as open_client:
-        silent = open_client.post("/v1/completions", json=body("hang 2"))
-    assert '"code":"engine_silent"' in silent.text
+        silent = broken_stream(open_client, "/v1/completions", body("hang 2"))
+    assert '"code":"engine_silent"' in silent
 
 
 def test_a_client_that_goes_takes_its_generation_with_it(
@@ -368,22 +393,36 @@ def test_an_engine_that_cannot_be_reached_is_a_503(started: Started) -> None:
             assert answer.json()["error"]["code"] == "engine_unavailable"
 
 
-@pytest.mark.parametrize("path", ["/v1/completions", "/v1/stream"])
-def test_a_stream_says_that_its_connection_ends_with_it_and_it_does(
-    shared: RunningGateway, path: str
+@pytest.mark.parametrize("stream", [True, False])
+def test_an_answer_leaves_its_connection_open_for_the_next(
+    shared: RunningGateway, stream: bool
 ) -> None:
-    sent = json.dumps(body("tell 2")).encode()
-    head = f"POST {path} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {DESK}\r\n"
-    request = head.encode() + b"Content-Length: %d\r\n\r\n" % len(sent) + sent
-    with socket.create_connection(("127.0.0.1", shared.port), 10) as stream:
-        stream.sendall(request)
-        answer = b"".join(iter(lambda: stream.recv(65536), b""))  # until it is closed
-    headers = answer.split(b"\r\n\r\n")[0].decode().lower().splitlines()
-    assert [line for line in headers if line.startswith("connection:")] == ["connection: close"]
-    assert answer.endswith(b"0\r\n\r\n")
+    connection = HTTPConnection("127.0.0.1", shared.port, timeout=10)
+    sent, headers = json.dumps(body("tell 2", stream=stream)), {"Authorization": f"Bearer {DESK}"}
+    used = set()
+    for _ in range(3):
+        connection.request("POST", "/v1/completions", sent, headers)
+        used.add(connection.sock)
+        answer = connection.getresponse()
+        assert answer.status == 200
+        assert answer.read()
+    connection.close()
+    assert len(used) == 1
 
 
-def test_a_whole_answer_leaves_its_connection_open(desk: httpx.Client) -> None:
-    for _ in range(2):
-        answer = desk.post("/v1/completions", json={"model": "architect", "prompt": "x"})
-        assert answer.headers.get("connection", "keep-alive") == "keep-alive"
+def test_over_tls_too_each_token_comes_at_once_and_a_broken_stream_has_its_error(
+    started: Started, engine: Engine, certificate: TlsFiles
+) -> None:
+    running = started(
+        gateway(tls=certificate), demo("desk", DESK, {"architect": role(engine.address)})
+    )
+    trusting = ssl.create_default_context(cafile=certificate.certificate)
+    engine.release.clear()
+    with client(running, DESK, verify=trusting) as open_client:
+        with open_client.stream("POST", "/v1/completions", json=body("hang 2")) as answer:
+            lines = answer.iter_lines()
+            assert '"text": "0"' in next(lines)
+            engine.release.set()
+            assert list(lines)[-2:] == ["data: [DONE]", ""]
+        read = broken_stream(open_client, "/v1/completions", body("die 2"))
+    assert json.loads(read.split("\n\n")[-1].strip().removeprefix("data: ")) == ENDED

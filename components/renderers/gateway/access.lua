@@ -112,23 +112,6 @@ local function forward(role, kind, path, shape)
   var.berth_path = path
 end
 
-local passed_on, streams = {}, 0
-
--- A stream goes on in a location of its own, whose connections end with it; what was found out
--- here goes along, as nginx's Lua drops it on the way. Nothing after this call is carried out.
-local function go_on()
-  if not ngx.ctx.stream then return end
-  streams = streams + 1
-  ngx.var.berth_stream = streams
-  passed_on[tostring(streams)] = ngx.ctx
-  return ngx.exec("@stream")
-end
-
-function M.resume()
-  local id = ngx.var.berth_stream
-  ngx.ctx, passed_on[id] = passed_on[id], nil
-end
-
 -- The demo as it is now: while a body came in, its routes may have changed, or have gone.
 local function now(demo)
   return routes.now().demos[demo.name] or { name = demo.name, roles = {}, names = {} }
@@ -180,7 +163,6 @@ local function by_model(path, kind)
   ngx.var.berth_content_type = "application/json"
   ngx.req.set_body_data(
     text:sub(1, from - 1) .. ngx.ctx.target.quoted .. text:sub(to + 1))
-  return go_on()
 end
 
 local function without_body()
@@ -215,7 +197,6 @@ local function by_kserve(role_name, rest)
   else
     ngx.var.berth_content_type = "application/json"
   end
-  return go_on()
 end
 
 local function by_list(id)

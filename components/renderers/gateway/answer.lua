@@ -1,7 +1,9 @@
 -- An engine's answer on its way to the client: its model's name becomes the role's, its errors take
 -- OpenAI's shape, and a stream that does not come to its proper end gets an error event.
 --
--- A stream goes on line by line, each as soon as it is whole.
+-- A stream goes on line by line, each as soon as it is whole. One that is given up has no proper end
+-- in HTTP either: nginx closes the client's connection after it, and a client that saw a proper end
+-- might have sent its next request on it by then.
 local cjson = require "cjson.safe"
 local balance = require "berth.balance"
 local engine_error = require "berth.engine_error"
@@ -206,14 +208,15 @@ local function stream(state, chunk, last)
   if last and state.rest ~= "" then out = out .. line_of(state, state.rest) end
   local now = ngx.now()
   if cut and not state.done and now - state.last_at >= routes.limits.silence_s - EARLY_S then
-    return out .. failure(state, SILENT, "engine_silent"), true
+    return out .. failure(state, SILENT, "engine_silent"), false
   end
   if cut or last and not state.done and state.shape ~= "kserve" then
-    return (state.done and "" or out .. failure(state, DIED, "engine_ended")), true
+    -- A client that has the whole answer is not bothered with what came after it.
+    return (state.done and "" or out .. failure(state, DIED, "engine_ended")), last or state.done == true
   end
   state.last_at = now
   if not last and now - ngx.req.start_time() > routes.limits.timeout_s then
-    return out .. failure(state, SLOW, "too_long"), true
+    return out .. failure(state, SLOW, "too_long"), false
   end
   return out, last
 end
