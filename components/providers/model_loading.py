@@ -8,19 +8,11 @@ from collections.abc import Awaitable, Callable
 from dataclasses import replace
 
 from components.providers import day_one, engine_log, load_failure, triton_refusals
-from components.providers.gpu_memory import (
-    IDLE_MIB,
-    OVER_MIB,
-    Memory,
-    beyond_claim,
-    not_freed,
-    read_memory,
-    risen,
-)
+from components.providers.gpu_memory import OVER_MIB, Memory
 from components.providers.hung_load import held_beside, restart
+from components.providers.model_memory import AFTER_A_FAILURE_S, ModelMemory
 from components.providers.model_server import (
     LOADING,
-    POLL_S,
     Wanted,
     canary,
     loaded_digest,
@@ -39,8 +31,6 @@ from components.providers.triton_client import (
 )
 from models.refusal import Refusal
 
-AFTER_A_FAILURE_S = 30.0
-"""Bound on cleaning up behind a failed load; it has a reason to tell, so it does not wait long."""
 DEAD = "Stub process"
 """Triton's words for a backend process that is gone: `Stub process 'X' is not healthy.`"""
 DEAD_S = 3.0
@@ -57,6 +47,7 @@ class ModelLoading:
         self._session = session
         self._triton = triton
         self._wanted = wanted
+        self._memory = ModelMemory(session, wanted)
         self._name = f"{wanted.instance}: "
 
     async def wait_for_server(self) -> None:
@@ -130,12 +121,9 @@ class ModelLoading:
             return await wait_settled(self._triton, self._wanted, DEAD_S)
         except Refusal:
             state = await model_state(self._triton, self._wanted.model)
-            memory = await self._memory()
-            if state.state == "UNLOADING" and memory is not None:
-                used = [memory.used.get(gpu, 0) for gpu in self._wanted.gpus]
-                if max(used) <= min(IDLE_MIB, self._wanted.claim_mib / 2):
-                    say(f"{self._name}{self._wanted.model} is dead: it holds nothing any more")
-                    return ModelState("")
+            if state.state == "UNLOADING" and await self._memory.nothing_held():
+                say(f"{self._name}{self._wanted.model} is dead: it holds nothing any more")
+                return ModelState("")
         try:
             return await wait_settled(self._triton, self._wanted)
         except Refusal:
@@ -157,7 +145,7 @@ class ModelLoading:
         wanted = self._wanted
         async with progress(f"{self._name}unloading {wanted.model}"):
             give_up = time.monotonic() + wanted.unload_timeout_s
-            before = await self._memory()
+            before = await self._memory.now()
             failure = failure or await self._failure()
             if first is not None:
                 await first()
@@ -168,7 +156,7 @@ class ModelLoading:
             await wait_settled(self._triton, wanted)
             # An engine that fails may have died and given its memory back before: nothing to see.
             if before is not None and failure is None:
-                await self._memory_back(before, give_up)
+                await self._memory.back(before, give_up)
 
     async def _failure(self) -> str | None:
         """Why what is loaded fails, which may be another engine's than the wanted one."""
@@ -196,7 +184,7 @@ class ModelLoading:
         """Load it. Its routes may be open still, as where its server was started again."""
         wanted = self._wanted
         before, log_end, alone = await asyncio.gather(
-            self._memory(),
+            self._memory.now(),
             engine_log.cursor(self._session, wanted.unit),
             self._closed(close),
         )
@@ -241,12 +229,10 @@ class ModelLoading:
             raise triton_refusals.does_not_answer(
                 wanted.instance, wanted.unit, wanted.model, failure, held
             )
-        now = await self._memory()
-        taken = beyond_claim(before, now, wanted.gpus, wanted.claim_mib) if before and now else []
-        if taken:
+        if taken := await self._memory.too_much(before):
             held = await self._clear(before)
             raise triton_refusals.takes_too_much(
-                wanted.instance, wanted.model, "; ".join(taken), OVER_MIB, held
+                wanted.instance, wanted.model, taken, OVER_MIB, held
             )
         return digest
 
@@ -266,7 +252,7 @@ class ModelLoading:
             await self._ask_to_unload()
             return triton_refusals.load_too_slow(*about, beside)
         await restart(self._session, wanted)
-        return triton_refusals.load_ended(*about, await self._still_risen(before))
+        return triton_refusals.load_ended(*about, await self._memory.still_risen(before))
 
     async def _closed(self, close: Closing | None) -> bool:
         """Whether no client can come. A gateway that cannot be changed keeps no model from loading:
@@ -285,33 +271,6 @@ class ModelLoading:
                 return await canary(self._triton, wanted, wanted.canary_timeout_s)
             except NoAnswer as error:
                 return f"no answer within {error.seconds:.0f} s"
-
-    async def _memory(self) -> Memory | None:
-        if not self._wanted.gpus or self._wanted.claim_mib <= 0:
-            return None
-        memory = await read_memory(self._session)
-        if memory is None:
-            say(f"{self._name}nvidia-smi on the host says nothing usable: GPU memory is not seen")
-        return memory
-
-    async def _memory_back(self, before: Memory, give_up: float) -> None:
-        wanted = self._wanted
-        while True:
-            now = await self._memory()
-            if now is None:
-                return
-            held = not_freed(before, now, wanted.gpus, wanted.claim_mib)
-            if not held:
-                return
-            if time.monotonic() > give_up:
-                raise triton_refusals.memory_not_back(
-                    wanted.instance,
-                    wanted.unit,
-                    wanted.model,
-                    wanted.unload_timeout_s,
-                    now.held_by(held),
-                )
-            await asyncio.sleep(POLL_S)
 
     async def _ask_to_unload(self) -> None:
         """Triton queues an unload behind a load, and does it although nobody waits for it."""
@@ -340,19 +299,4 @@ class ModelLoading:
         except ServerDown:
             if self._session.broken:
                 raise
-        return await self._still_risen(before)
-
-    async def _still_risen(self, before: Memory | None) -> str:
-        """Wait until no more memory is in use than before a load; who still holds it, if anybody
-        does."""
-        wanted = self._wanted
-        give_up = time.monotonic() + AFTER_A_FAILURE_S
-        while before is not None:
-            now = await self._memory()
-            more = risen(before, now, wanted.gpus, wanted.claim_mib) if now else []
-            if now is None or not more:
-                break
-            if time.monotonic() > give_up:
-                return now.held_by(more)
-            await asyncio.sleep(2 * POLL_S)
-        return ""
+        return await self._memory.still_risen(before)
