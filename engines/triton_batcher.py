@@ -11,7 +11,7 @@ from urllib.parse import quote
 from uuid import uuid4
 
 from engines.failure import EngineError
-from engines.protocol import Completion, End, Event, Request
+from engines.protocol import Completion, Request
 from engines.triton_native import TritonNative
 from models.engine import part_name
 
@@ -25,9 +25,11 @@ class TritonBatcher(TritonNative):
     """It compares stop words as tokens, so texts that begin inside a token are found here.
 
     It names no finish reason. Triton looks for a client that has gone only between an ensemble's
-    steps (server#6739), so that the engine would go on to the answer's end. It ends at once by a
-    second request to the part that computes, with the first one's id, which an ensemble hands on
-    (seen on 2.51), and `stop`.
+    steps (server#6739), so that the engine would go on to the answer's end; and an ensemble that
+    finds its client gone may never let go of the request, which keeps the model from being unloaded
+    (seen on 2.51, once in five; core#483 is of 2026). So a request is stopped by a second one to
+    the part that computes, with the first one's id, which an ensemble hands on, and `stop`; and
+    what it answers is read to its end before the connection closes.
     """
 
     name = "triton-batcher"
@@ -53,36 +55,45 @@ class TritonBatcher(TritonNative):
 
     async def _complete(self, request: Request) -> Completion:
         request = _named(request)
+        asked = asyncio.ensure_future(super()._complete(request))
         try:
-            return await super()._complete(request)
+            return await asyncio.shield(asked)
         except asyncio.CancelledError:
-            await self._stop(request.id)
+            with suppress(EngineError, TimeoutError):
+                async with asyncio.timeout(self._patience.look_s):
+                    await self._stop(request.id)
+                    await asked
+            await _let_go(asked)
             raise
 
-    async def _events(self, request: Request) -> AsyncGenerator[Event, None]:
+    async def responses(self, request: Request) -> AsyncGenerator[str, None]:
         request, ended = _named(request), False
+        responses = super().responses(request)
+        coming: asyncio.Future[str | None] | None = None
         try:
-            async with aclosing(super()._events(request)) as events:
-                async for event in events:
-                    # Of a stop text that was found here the engine knows nothing.
-                    ended = isinstance(event, End) and not (
-                        request.sampling.stop and event.finish_reason == "stop"
-                    )
-                    yield event
+            while not ended:
+                coming = asyncio.ensure_future(anext(responses, None))
+                data = await asyncio.shield(coming)
+                ended = data is None
+                if data is not None:
+                    yield data
         finally:
-            if not ended:
-                await self._stop(request.id)
+            if coming is not None and not ended:
+                # One that is gone has stopped; for one that does not listen nobody waits long.
+                with suppress(EngineError, TimeoutError):
+                    async with asyncio.timeout(self._patience.look_s):
+                        await self._stop(request.id)
+                        while await coming is not None:
+                            coming = asyncio.ensure_future(anext(responses, None))
+                await _let_go(coming)
+            await responses.aclose()
 
     async def _stop(self, request_id: str) -> None:
-        """Nobody waits for what comes of it; an engine that is gone has stopped."""
         path = f"/v2/models/{quote(self.computes, safe='')}/generate_stream"
-        with suppress(EngineError, TimeoutError):
-            async with (
-                asyncio.timeout(self._patience.look_s),
-                aclosing(self._link.events(path, _STOP | {"id": request_id}, "")) as events,
-            ):
-                async for _ in events:
-                    pass
+        asked = _STOP | {"id": request_id}
+        async with aclosing(self._link.events(path, asked, "")) as nothing:
+            async for _ in nothing:
+                pass
 
     def body(self, request: Request, sampling: dict[str, Any], *, stream: bool) -> dict[str, Any]:
         stop = sampling.pop("stop", None)
@@ -96,6 +107,12 @@ class TritonBatcher(TritonNative):
             **({"stop_words": stop} if stop else {}),
             **sampling,
         }
+
+
+async def _let_go(reading: asyncio.Future[Any]) -> None:
+    """Whatever it is at; returns once its connection is closed."""
+    reading.cancel()
+    await asyncio.gather(reading, return_exceptions=True)
 
 
 def _named(request: Request) -> Request:

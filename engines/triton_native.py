@@ -68,6 +68,11 @@ class TritonNative(ABC):
         last characters the engine takes back."""
         return said, 0
 
+    def responses(self, request: Request) -> AsyncGenerator[str, None]:
+        """A stream's responses as they come; closing it ends the request."""
+        body = self.asked(request, stream=True)
+        return self._link.events(f"{self._path}/generate_stream", body, "")
+
     @property
     def computes(self) -> str:
         """Triton's name of the model whose metrics are the engine's."""
@@ -124,11 +129,10 @@ class TritonNative(ABC):
             raise broken(f"the metrics' port answers {answer.status_code} and none") from None
 
     async def _events(self, request: Request) -> AsyncGenerator[Event, None]:
-        body = self.asked(request, stream=True)
         reading, whole = _Reading(request), ""
         stop = StopSequences(request.sampling.stop)
-        async with aclosing(self._link.events(f"{self._path}/generate_stream", body, "")) as events:
-            async for data in events:
+        async with aclosing(self.responses(request)) as responses:
+            async for data in responses:
                 new, gone = self.growth(reading.take(_response(data)), whole)
                 whole = (
                     whole + new if not stop.take_back(gone) else whole[: len(whole) - gone] + new
@@ -137,7 +141,7 @@ class TritonNative(ABC):
                 if safe:
                     yield Delta(safe)
                 if stop.hit:
-                    break  # Leaving closes the connection, and that ends the generation.
+                    break  # Leaving ends the generation.
         if self.says_its_end and not stop.hit and reading.said_reason is None:
             raise broken("the engine ended the answer before its end")
         if held := stop.end():

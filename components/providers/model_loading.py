@@ -9,7 +9,7 @@ from dataclasses import replace
 
 from components.providers import day_one, engine_log, load_failure, triton_refusals
 from components.providers.gpu_memory import OVER_MIB, Memory
-from components.providers.hung_load import held_beside, restart
+from components.providers.hung_model import held_beside, kept_ensemble, restart
 from components.providers.model_memory import AFTER_A_FAILURE_S, ModelMemory
 from components.providers.model_server import (
     LOADING,
@@ -125,12 +125,28 @@ class ModelLoading:
                 say(f"{self._name}{self._wanted.model} is dead: it holds nothing any more")
                 return ModelState("")
         try:
-            return await wait_settled(self._triton, self._wanted)
+            return await self._at_rest()
         except Refusal:
             state = await model_state(self._triton, self._wanted.model)
             if state.state != LOADING or not self._wanted.has_fallback:
                 raise
             raise await self._too_slow(None) from None
+
+    async def _at_rest(self) -> ModelState:
+        """Wait as long as the model may take; an ensemble that stays is ended with its server."""
+        wanted = self._wanted
+        try:
+            return await wait_settled(self._triton, wanted)
+        except Refusal:
+            if not await kept_ensemble(self._triton, wanted):
+                raise
+        if beside := await held_beside(self._triton, wanted):
+            raise triton_refusals.ensemble_kept(
+                wanted.instance, wanted.unit, wanted.model, wanted.unload_timeout_s, beside
+            )
+        await restart(self._session, wanted, "the unload")
+        await self.wait_for_server()
+        return await wait_settled(self._triton, wanted)
 
     async def unload(self, failure: str | None = None, *, first: Closing | None = None) -> None:
         """Unload and wait until Triton and the GPUs both say that it is gone.
@@ -153,7 +169,7 @@ class ModelLoading:
             if failure is not None and DEAD in failure:
                 await self._leave_dead()
                 return
-            await wait_settled(self._triton, wanted)
+            await self._at_rest()
             # An engine that fails may have died and given its memory back before: nothing to see.
             if before is not None and failure is None:
                 await self._memory.back(before, give_up)
@@ -251,7 +267,7 @@ class ModelLoading:
         if beside := await held_beside(self._triton, wanted):
             await self._ask_to_unload()
             return triton_refusals.load_too_slow(*about, beside)
-        await restart(self._session, wanted)
+        await restart(self._session, wanted, "the load")
         return triton_refusals.load_ended(*about, await self._memory.still_risen(before))
 
     async def _closed(self, close: Closing | None) -> bool:

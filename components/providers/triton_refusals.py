@@ -74,6 +74,21 @@ def still_busy(instance: str, unit: str, model: str, state: str, seconds: float)
     )
 
 
+def ensemble_kept(
+    instance: str, unit: str, model: str, seconds: float, beside: Sequence[str]
+) -> Refusal:
+    """An ensemble stays UNLOADING in a server that holds others besides."""
+    return Refusal(
+        f"{model} is still UNLOADING after {seconds:.0f} s: Triton may never let go of an "
+        "ensemble's request whose client went",
+        consequence="Its GPU memory is not free; the server holds more and was not restarted: "
+        f"{', '.join(beside)}",
+        fix=f"`systemctl restart {unit}` on the host once those can be spared, then run the same "
+        "again",
+        at=instance,
+    )
+
+
 def memory_not_back(instance: str, unit: str, model: str, seconds: float, held: str) -> Refusal:
     """Triton unloaded the model, and its GPU memory is still in use."""
     return Refusal(

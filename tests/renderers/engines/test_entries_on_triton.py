@@ -6,6 +6,7 @@ import asyncio
 import copy
 import re
 from collections.abc import Awaitable, Callable, Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import TypeVar
 
@@ -233,3 +234,42 @@ def test_a_stream_that_is_cut_off_stops_behind_the_ensemble_at_once(entries: Ent
 
     asyncio.run(do())
     entries.unload(placement)
+
+
+def test_whatever_becomes_of_its_requests_an_ensemble_can_be_unloaded(entries: Entries) -> None:
+    """Triton alone keeps, once in five times, a request whose client has gone (core#483)."""
+    placement = placed(BATCHER)
+    entries.write(placement)
+    entries.load(placement)
+    upstream = Upstream(entries.triton.server.url, placement.entry)
+
+    async def do() -> None:
+        async with httpx.AsyncClient(trust_env=False) as http:
+            asked = engine(BATCHER, http, upstream)
+
+            async def cut(number: int) -> None:
+                sampling = Sampling(max_tokens=200, temperature=0.0)
+                stream = asked.stream(
+                    Request(prompt=f"Tell me of quay {number}", sampling=sampling)
+                )
+                await anext(stream)
+                await asked.cancel(stream)
+
+            async def stopped(number: int) -> None:
+                sampling = Sampling(max_tokens=200, temperature=0.0, stop=("a",))
+                prompt = f"Tell me of ship {number}"
+                async for _ in asked.stream(Request(prompt=prompt, sampling=sampling)):
+                    pass
+
+            async def given_up(number: int) -> None:
+                sampling = Sampling(max_tokens=200, temperature=0.0)
+                with suppress(TimeoutError):
+                    async with asyncio.timeout(0.3):
+                        await asked.complete(Request(prompt=f"Of sea {number}", sampling=sampling))
+
+            for number in range(6):
+                await asyncio.gather(cut(number), stopped(number), given_up(number))
+
+    asyncio.run(do())
+    entries.unload(placement)
+    assert entries.used_mib() == 0

@@ -1,8 +1,8 @@
-"""A load that does not end. Triton has no way to end one, but its process can be."""
+"""A model that neither comes nor goes. Triton has no way to end that, but its process can be."""
 
 from __future__ import annotations
 
-from components.providers.model_server import BUSY, Wanted
+from components.providers.model_server import BUSY, UNLOADING, Wanted
 from components.providers.progress import progress
 from components.providers.served_unit import LONGEST_STOP_S
 from components.providers.ssh import Session
@@ -20,13 +20,29 @@ async def held_beside(triton: TritonClient, wanted: Wanted) -> list[str]:
     )
 
 
-async def restart(session: Session, wanted: Wanted) -> None:
-    """End a server and all that it was loading, and have it started again, empty.
+async def kept_ensemble(triton: TritonClient, wanted: Wanted) -> bool:
+    """Whether the inflight batcher's ensemble stays UNLOADING, with all its memory.
+
+    It may for ever: Triton never lets go of a request whose client went between two steps of an
+    ensemble (seen on 2.51, once in five; core#483 is of 2026). Berth's adapter ends requests
+    otherwise (`engines/triton_batcher.py`), but clients of KServe's protocol just go, and so does
+    an adapter that is killed.
+    """
+    index = await triton.index()
+    parts = [index.get(part_name(wanted.model, part)) for part in BATCHER_PARTS]
+    return any(part and part.state == UNLOADING for part in parts)
+
+
+async def restart(session: Session, wanted: Wanted, why: str) -> None:
+    """End a server and all that it holds, and have it started again, empty.
+
+    Args:
+        why: what that is to end, such as "the load".
 
     Raises:
         Refusal: its unit does not restart.
     """
-    async with progress(f"{wanted.instance}: restarting it to end the load of {wanted.model}"):
+    async with progress(f"{wanted.instance}: restarting it to end {why} of {wanted.model}"):
         done = await session.run(
             "systemctl", "restart", wanted.unit,
             doing=f"restarting {wanted.unit}", as_root=True, timeout_s=LONGEST_STOP_S,
@@ -34,7 +50,7 @@ async def restart(session: Session, wanted: Wanted) -> None:
     if done.status != 0:
         raise Refusal(
             f"{wanted.unit} does not restart: {done.stderr.strip() or 'systemd does not say why'}",
-            consequence=f"It may still be loading {wanted.model}, which holds its GPUs.",
+            consequence=f"{why.capitalize()} of {wanted.model} may still hold its GPUs.",
             fix=f"`systemctl status {wanted.unit}` on the host; then run the same again",
             at=wanted.instance,
         )
