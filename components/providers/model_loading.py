@@ -125,15 +125,19 @@ class ModelLoading:
                 say(f"{self._name}{self._wanted.model} is dead: it holds nothing any more")
                 return ModelState("")
         try:
-            return await self._at_rest()
+            return await self.at_rest()
         except Refusal:
             state = await model_state(self._triton, self._wanted.model)
             if state.state != LOADING or not self._wanted.has_fallback:
                 raise
             raise await self._too_slow(None) from None
 
-    async def _at_rest(self) -> ModelState:
-        """Wait as long as the model may take; an ensemble that stays is ended with its server."""
+    async def at_rest(self) -> ModelState:
+        """Wait while it loads or unloads; an ensemble that stays is ended with its server.
+
+        Raises:
+            Refusal: it takes longer than the model's own timeout for what it does.
+        """
         wanted = self._wanted
         try:
             return await wait_settled(self._triton, wanted)
@@ -169,7 +173,7 @@ class ModelLoading:
             if failure is not None and DEAD in failure:
                 await self._leave_dead()
                 return
-            await self._at_rest()
+            await self.at_rest()
             # An engine that fails may have died and given its memory back before: nothing to see.
             if before is not None and failure is None:
                 await self._memory.back(before, give_up)
@@ -224,15 +228,11 @@ class ModelLoading:
         except NoAnswer as error:
             raise await self._too_slow(before) from error
         except ServerDown as error:
-            if self._session.broken:
-                raise
-            why = await engine_log.root_cause(self._session, wanted.unit, log_end)
-            why = why or f"the connection broke off ({error})"
-            held = await self._clear(before)
-            raise triton_refusals.died(
-                wanted.instance, wanted.unit, wanted.model, why, held
-            ) from error
-        digest = await loaded_digest(self._triton, wanted.model)
+            raise await self._died(error, before, log_end) from error
+        try:
+            digest = await loaded_digest(self._triton, wanted.model)
+        except ServerDown as error:  # As it began to compute: nobody has asked it anything yet.
+            raise await self._died(error, before, log_end) from error
         if digest != wanted.digest:
             await self._clear(before)
             raise triton_refusals.other_configuration(
@@ -251,6 +251,21 @@ class ModelLoading:
                 wanted.instance, wanted.model, taken, OVER_MIB, held
             )
         return digest
+
+    async def _died(self, error: ServerDown, before: Memory | None, log_end: str) -> Exception:
+        """What comes of a server that ended with its model; the error itself where it is the
+        connection to the host that broke."""
+        if self._session.broken:
+            return error
+        wanted = self._wanted
+        why = await engine_log.root_cause(self._session, wanted.unit, log_end)
+        return triton_refusals.died(
+            wanted.instance,
+            wanted.unit,
+            wanted.model,
+            why or f"the connection broke off ({error})",
+            await self._clear(before),
+        )
 
     async def _too_slow(self, before: Memory | None) -> Refusal:
         """What comes of a load that has not ended in its time. It holds its server and its GPUs, so

@@ -15,7 +15,6 @@ from components.providers.model_server import (
     server,
     unit_state,
     wait_live,
-    wait_settled,
 )
 from components.providers.progress import progress, say
 from components.providers.ssh import Session
@@ -110,9 +109,10 @@ async def remove(session: Session, wanted: Wanted, first: Closing | None = None)
             if await _gone(session, wanted):
                 return
             raise
-        state = await wait_settled(triton, wanted)
+        loading = ModelLoading(session, triton, wanted)
+        state = await loading.at_rest()
         if state.state == "READY":
-            await ModelLoading(session, triton, wanted).unload(first=first)
+            await loading.unload(first=first)
         elif state.state:
             await triton.unload(wanted.model)  # a failed one: nothing is held, nothing to wait for
         else:

@@ -6,6 +6,7 @@ import json
 import os
 import signal
 import subprocess
+import threading
 import time
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -129,6 +130,28 @@ class RealTriton:
             os.killpg(self.process.pid, signal.SIGKILL)
             self.process.wait()
             self.process = None
+
+    def restartable(self) -> None:
+        """Let `systemctl restart` end it."""
+        assert self.process is not None
+        self.sshd.executable(
+            "systemctl",
+            f'#!/bin/sh\n[ "$1" = restart ] || exec cat {self.place}/unit-state\n'
+            f"echo $@ >> {self.place}/asked\nkill -KILL -{self.process.pid}\n",
+        )
+
+    def starts_again(self) -> threading.Thread:
+        """As systemd does with a server that has ended, once."""
+        assert self.process is not None
+        ending = self.process
+
+        def watch() -> None:
+            ending.wait(60)
+            self.start()
+
+        watching = threading.Thread(target=watch)
+        watching.start()
+        return watching
 
     def log(self) -> str:
         """What it said last."""

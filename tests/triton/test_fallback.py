@@ -252,29 +252,6 @@ def test_one_whose_server_is_down_does_not_serve(own_triton: RealTriton) -> None
     assert "its unit is failed" in outs["reason"]
 
 
-def starts_again(triton: RealTriton) -> threading.Thread:
-    """As systemd does with a server that has ended, once."""
-
-    def watch() -> None:
-        assert triton.process is not None
-        triton.process.wait(60)
-        triton.start()
-
-    watching = threading.Thread(target=watch)
-    watching.start()
-    return watching
-
-
-def restartable(triton: RealTriton) -> None:
-    """Let `systemctl restart` end it."""
-    assert triton.process is not None
-    triton.sshd.executable(
-        "systemctl",
-        f'#!/bin/sh\n[ "$1" = restart ] || exec cat {triton.place}/unit-state\n'
-        f"echo $@ >> {triton.place}/asked\nkill -KILL -{triton.process.pid}\n",
-    )
-
-
 def killed_when(triton: RealTriton, ripe: Callable[[], bool]) -> threading.Thread:
     """End the server, and all its processes, as soon as something is so; it is started again."""
 
@@ -321,8 +298,8 @@ def test_a_load_that_hangs_is_ended_with_a_server_that_holds_nothing_else(
 ) -> None:
     pair = Pair(own_triton, "hanging")
     write(own_triton, pair.first, load_s=120)
-    restartable(own_triton)
-    again = starts_again(own_triton)
+    own_triton.restartable()
+    again = own_triton.starts_again()
     pair.up(load_timeout_s=2.0)
     again.join()
     assert (own_triton.place / "asked").read_text() == "restart triton@2.service\n"
@@ -336,8 +313,8 @@ def test_one_that_a_run_before_has_left_hanging_is_ended_too(own_triton: RealTri
     write(own_triton, pair.first, load_s=120)
     with pytest.raises(httpx.TimeoutException):
         own_triton.by_hand("load", pair.first.entry, timeout=0.5)
-    restartable(own_triton)
-    again = starts_again(own_triton)
+    own_triton.restartable()
+    again = own_triton.starts_again()
     pair.up(load_timeout_s=1.0)
     again.join()
     assert pair.serving == ("FAILED", "READY")
@@ -351,7 +328,7 @@ def test_a_server_that_holds_another_model_is_not_restarted_for_a_load_that_hang
     own_triton.entry("theirs")
     own_triton.by_hand("load", "theirs")
     write(own_triton, pair.first, load_s=120)
-    restartable(own_triton)
+    own_triton.restartable()
     with pytest.raises(Refusal) as caught:
         pair.up(load_timeout_s=1.0)
     assert "It holds theirs too, so it was not restarted" in caught.value.consequence

@@ -9,12 +9,14 @@ import subprocess
 import threading
 import time
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from typing import Any
 
 import httpx
 import pytest
 
 from components.providers.triton_model import TritonModelProvider
+from models.engine import part_name
 from models.refusal import Refusal
 from tests.triton.real_triton import GPUS, RealTriton
 
@@ -129,6 +131,52 @@ def test_an_unload_waits_for_a_request_that_is_being_answered_within_its_bound(
         PROVIDER.delete("x", outs | {"unload_timeout_s": 1.0})
     asked.join()
     PROVIDER.delete("x", outs)
+
+
+@pytest.fixture
+def kept(own_triton: RealTriton) -> Iterator[dict[str, Any]]:
+    """A model with a part that stays UNLOADING, as an ensemble's whose request Triton keeps."""
+    outs = _load(own_triton, "kept")
+    part = part_name("kept", "tensorrt_llm")
+    own_triton.entry(part, answer_s=60)
+    own_triton.by_hand("load", part)
+
+    def ask() -> None:
+        with suppress(httpx.TransportError):
+            own_triton.http("POST", f"/v2/models/{part}/generate", json={"text_input": "Hi"})
+
+    asked = threading.Thread(target=ask)
+    asked.start()
+    _until(lambda: bool(own_triton.lifetimes(part)))
+    time.sleep(0.5)
+    own_triton.by_hand("unload", part)
+    _until(lambda: own_triton.state(part).get("state") == "UNLOADING")
+    own_triton.restartable()
+    yield outs | {"unload_timeout_s": 1.0}
+    own_triton.kill()
+    asked.join()
+
+
+def test_an_ensemble_that_stays_is_ended_with_a_server_that_holds_nothing_else(
+    own_triton: RealTriton, kept: dict[str, Any]
+) -> None:
+    again = own_triton.starts_again()
+    PROVIDER.delete("x", kept)
+    again.join()
+    assert (own_triton.place / "asked").read_text() == "restart triton@2.service\n"
+    assert _used(own_triton) < 100
+
+
+def test_a_server_that_holds_another_model_is_not_restarted_for_an_ensemble_that_stays(
+    own_triton: RealTriton, kept: dict[str, Any]
+) -> None:
+    own_triton.entry("theirs")
+    own_triton.by_hand("load", "theirs")
+    with pytest.raises(Refusal, match="never let go of an ensemble's request") as caught:
+        PROVIDER.delete("x", kept)
+    assert caught.value.consequence.endswith("was not restarted: theirs")
+    assert "systemctl restart triton@2.service" in caught.value.fix
+    assert own_triton.state("theirs")["state"] == "READY"
 
 
 def test_a_failed_model_and_an_unknown_one_are_deleted_at_once(triton: RealTriton) -> None:
