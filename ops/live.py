@@ -16,7 +16,7 @@ from components.providers.gateway_health import (
     adapter_trouble,
     gateway_health,
 )
-from components.providers.model_server import STARTING
+from components.providers.model_server import COMING, STARTING
 from components.providers.progress import say
 from components.providers.role_engine import engine_of
 from components.providers.ssh import Completed, Session, open_session
@@ -101,14 +101,16 @@ def look_when_settled(
 
 
 def starting(plan: Plan, live: Mapping[str, LiveHost]) -> list[str]:
-    """Instances whose unit systemd keeps running, and whose server does not listen yet."""
-    return [
-        instance.name
-        for instance in plan.instances
-        if (host := live[instance.host_name]).inventory is not None
-        and host.inventory.units.get(instance.unit) in STARTING
-        and host.instances[instance.name].trouble == NOT_RUNNING
-    ]
+    """Instances whose unit systemd starts, or whose server does not listen yet although it runs."""
+    found = []
+    for instance in plan.instances:
+        host = live[instance.host_name]
+        state = host.inventory.units.get(instance.unit) if host.inventory else None
+        silent = state in STARTING and host.instances[instance.name].trouble == NOT_RUNNING
+        # A server may have come to listen after its unit was asked for.
+        if silent or state in COMING:
+            found.append(instance.name)
+    return found
 
 
 async def _host(plan: Plan, name: str, ssh: Mapping[str, Any]) -> LiveHost:

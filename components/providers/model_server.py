@@ -30,7 +30,9 @@ SOON_S = 0.1
 """The same where a role's clients wait too, and the question costs the host nothing."""
 BUSY = LOADING, UNLOADING = ("LOADING", "UNLOADING")
 """Triton's states of a model that is about to be another's."""
-STARTING = ("active", "activating", "reloading")
+COMING = ("activating", "reloading")
+"""systemd's states of a unit that is about to run."""
+STARTING = ("active", *COMING)
 """systemd's states of a unit that it keeps running, so that its server may still come up; one that
 restarts just now is `activating` (systemctl(1), is-active)."""
 

@@ -72,7 +72,7 @@ def test_plain_pulumi_sees_the_same_stack(workspace: Workspace) -> None:
 
 def test_outputs_say_what_is_served_where(workspace: Workspace) -> None:
     outputs = workspace.outputs(STACK)
-    assert sorted(outputs) == ["builds", "gateway", "instances", "models", "roles"]
+    assert sorted(outputs) == ["builds", "gateway", "instances", "keys", "models", "roles"]
     assert {i["state"] for i in outputs["instances"].values()} == {"active"}
     assert {m["state"] for m in outputs["models"].values()} == {"READY"}
     assert outputs["roles"]["worker"]["model"] == ARCHITECT

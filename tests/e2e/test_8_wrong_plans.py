@@ -1,4 +1,4 @@
-"""Fourteen plans that cannot work, one a rule: each refused at preview, and passed once mended.
+"""Fifteen plans that cannot work, one a rule: each refused at preview, and passed once mended.
 
 The refusals are the program's own: plain `pulumi preview`, without the policy pack. What the pack
 says of the same on its own is in tests/policy/test_pack.py.
@@ -25,6 +25,7 @@ STACK = "wrong"
 OWNER = "berth/wrong/reference"
 DIGEST = "@sha256:" + "0a" * 32
 NVIDIA = "nvcr.io/nvidia/tritonserver:{}-vllm-python-py3" + DIGEST
+TRTLLM = "nvcr.io/nvidia/tritonserver:26.06-{}-python-py3" + DIGEST
 SANDBOX = "berth-sandbox/tritonserver:2.51.0-vllm"
 UNKNOWN = "GPU-00000000-0000-0000-0000-00000000000f"
 ENGINE = 'backend: "vllm"\ninstance_group [ {{ count: 1, kind: {} }} ]\n'
@@ -80,6 +81,12 @@ class Wrong:
     mend: Callable[..., Any]
     claimed: tuple[str, int] | None = None
     """(role, GPU) that another stack's demo holds on the host meanwhile."""
+
+
+def on_an_image_of_vllms(draft: Draft) -> None:
+    """TensorRT-LLM asked of it."""
+    draft.image(NVIDIA.format("26.06"))
+    draft.role(engine="triton-llmapi")
 
 
 WIDE = "triton@wide-01"
@@ -146,6 +153,16 @@ PLANS = [
         ("Triton 26.03 holds vLLM 0.17.1", "gemma-4-e4b-it is gemma4, which needs"),
         r"first that can: Triton (\d\d\.\d\d) ",
         lambda draft, month: draft.image(NVIDIA.format(month)),
+    ),
+    Wrong(
+        "engine-image",
+        on_an_image_of_vllms,
+        (
+            "`triton-llmapi` of guard runs on TensorRT-LLM; Triton 26.06",
+            "holds vLLM 0.22.1 and no TensorRT-LLM",
+        ),
+        r"give triton@0 an image `tritonserver:YY.MM-(trtllm)-python-py3`",
+        lambda draft, kind: draft.image(TRTLLM.format(kind)),
     ),
     Wrong(
         "image-digests",

@@ -36,6 +36,12 @@ def test_a_server_that_does_not_listen_yet_is_starting_while_systemd_runs_its_un
     assert starting(PLAN, seen(state, NOT_RUNNING)) == ["triton@0"]
 
 
+def test_a_unit_that_was_starting_when_it_was_asked_for_is_though_its_server_listens_by_now() -> (
+    None
+):
+    assert starting(PLAN, seen("activating", "")) == ["triton@0"]
+
+
 @pytest.mark.parametrize(
     ("state", "trouble"),
     [("failed", NOT_RUNNING), ("inactive", NOT_RUNNING), ("active", ""), ("active", "wedged")],
