@@ -150,8 +150,9 @@ def _ratios(took: dict[str, Figures], figure: str) -> Iterator[str]:
         name: getattr(of, figure) - getattr(took["direct"], figure) for name, of in took.items()
     }
     for name in ("Berth", "Berth, TLS"):
-        share = added["LiteLLM"] / max(added[name], 0.001)
-        yield f"{name} {added[name]:.2f} ms (1/{share:.0f}; ±{took[name].spread * 50:.0f} %)"
+        adds = added[name] > 0
+        share = f"1/{added['LiteLLM'] / added[name]:.0f}" if adds else "nothing added"
+        yield f"{name} {added[name]:.2f} ms ({share}; ±{took[name].spread * 50:.0f} %)"
     yield f"LiteLLM {added['LiteLLM']:.0f} ms"
 
 
