@@ -212,7 +212,8 @@ local function stream(state, chunk, last)
   end
   if cut or last and not state.done and state.shape ~= "kserve" then
     -- A client that has the whole answer is not bothered with what came after it.
-    return (state.done and "" or out .. failure(state, DIED, "engine_ended")), last or state.done == true
+    local told = state.done and "" or out .. failure(state, DIED, "engine_ended")
+    return told, last or state.done == true
   end
   state.last_at = now
   if not last and now - ngx.req.start_time() > routes.limits.timeout_s then
