@@ -99,16 +99,16 @@ def test_a_demo_that_goes_gives_all_memory_back(
 def test_a_demo_goes_although_triton_keeps_requests_whose_clients_went(
     workspace: Workspace, host: TestHost
 ) -> None:
-    """Once in five times it does, of an ensemble: of forty clients one is as good as certain."""
+    """It does so of an ensemble now and then, so that it is not sure to happen here; what is done
+    then is seen for certain in tests/triton/test_unloading.py."""
     workspace.change_model(AUDITOR, unload_timeout_s=5)
     up(workspace, host, BATCHER)
     url = f"http://127.0.0.1:8002/v2/models/{ENTRY}/generate_stream"
     asked = json.dumps({"text_input": "Tell me of quay N", "max_tokens": 200, "stream": True})
     host.sh(f"for n in $(seq 40); do curl -sN -m 0.4 {url} -d '{asked}' || true; done")
     workspace.write_stack(STACK, sections(host, BATCHER, demo=False))
-    said = workspace.up(STACK)
+    workspace.up(STACK)
     workspace.change_model(AUDITOR, unload_timeout_s=120)
-    assert "restarting it to end the unload" in said
     assert host.gpu_mib()[GPU] == 0
     assert loaded(host) == []
 
