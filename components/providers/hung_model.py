@@ -24,7 +24,7 @@ async def kept_ensemble(triton: TritonClient, wanted: Wanted) -> bool:
     """Whether the inflight batcher's ensemble stays UNLOADING, with all its memory.
 
     It may for ever: Triton never lets go of a request whose client went between two steps of an
-    ensemble (seen on 2.51, once in five; core#483 is of 2026). Berth's adapter ends requests
+    ensemble (seen on 2.51 now and then; core#483 is of 2026). Berth's adapter ends requests
     otherwise (`engines/triton_batcher.py`), but clients of KServe's protocol just go, and so does
     an adapter that is killed.
     """
