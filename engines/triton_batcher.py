@@ -27,9 +27,9 @@ class TritonBatcher(TritonNative):
     It names no finish reason. Triton looks for a client that has gone only between an ensemble's
     steps (server#6739), so that the engine would go on to the answer's end; and an ensemble that
     finds its client gone may never let go of the request, which keeps the model from being unloaded
-    (seen on 2.51 now and then; core#483 is of 2026). So a request is stopped by a second one to
-    the part that computes, with the first one's id, which an ensemble hands on, and `stop`; and
-    what it answers is read to its end before the connection closes.
+    (seen on 2.51 now and then; core#483 mends another fault of that count). So a request is stopped
+    by a second one to the part that computes, with the first one's id, which an ensemble hands on,
+    and `stop`; and what it answers is read to its end before the connection closes.
     """
 
     name = "triton-batcher"

@@ -23,10 +23,10 @@ async def held_beside(triton: TritonClient, wanted: Wanted) -> list[str]:
 async def kept_ensemble(triton: TritonClient, wanted: Wanted) -> bool:
     """Whether the inflight batcher's ensemble stays UNLOADING, with all its memory.
 
-    It may for ever: Triton never lets go of a request whose client went between two steps of an
-    ensemble (seen on 2.51 now and then; core#483 is of 2026). Berth's adapter ends requests
-    otherwise (`engines/triton_batcher.py`), but clients of KServe's protocol just go, and so does
-    an adapter that is killed.
+    It may for ever: Triton now and then never lets go of a request whose client went between two
+    steps of an ensemble (seen on 2.51; core#483 mends another fault of that count). Berth's adapter
+    ends requests otherwise (`engines/triton_batcher.py`), but clients of KServe's protocol just go,
+    and so does an adapter that is killed.
     """
     index = await triton.index()
     parts = [index.get(part_name(wanted.model, part)) for part in BATCHER_PARTS]

@@ -237,7 +237,7 @@ def test_a_stream_that_is_cut_off_stops_behind_the_ensemble_at_once(entries: Ent
 
 
 def test_whatever_becomes_of_its_requests_an_ensemble_can_be_unloaded(entries: Entries) -> None:
-    """Triton alone now and then keeps a request whose client has gone (core#483)."""
+    """Triton alone now and then keeps a request whose client has gone."""
     placement = placed(BATCHER)
     entries.write(placement)
     entries.load(placement)
