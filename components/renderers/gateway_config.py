@@ -132,7 +132,25 @@ http {{
       set $berth_tensor_header "";
       set $berth_request_id "";
       access_by_lua_block {{ require("berth.access").run() }}
-{_PROXIED}    }}
+      proxy_pass http://engines$berth_path;
+      proxy_http_version 1.1;
+      proxy_pass_request_headers off;
+      proxy_set_header Host localhost;
+      proxy_set_header Connection "";
+      proxy_set_header Accept "*/*";
+      proxy_set_header Content-Type $berth_content_type;
+      proxy_set_header Inference-Header-Content-Length $berth_tensor_header;
+      proxy_set_header X-Request-Id $berth_request_id;
+      proxy_buffering off;
+      proxy_buffers 8 16k;
+      proxy_buffer_size 16k;
+      proxy_ignore_client_abort off;
+      proxy_ignore_headers X-Accel-Redirect X-Accel-Expires X-Accel-Limit-Rate X-Accel-Buffering
+                           X-Accel-Charset Expires Cache-Control Set-Cookie Vary;
+      proxy_next_upstream error timeout;
+      proxy_next_upstream_timeout {CONNECT_S * 5}s;
+      proxy_redirect off;
+    }}
 
     location = /refused {{
       internal;
@@ -155,28 +173,6 @@ http {{
     }}
   }}
 }}
-"""
-
-
-_PROXIED = f"""\
-      proxy_pass http://engines$berth_path;
-      proxy_http_version 1.1;
-      proxy_pass_request_headers off;
-      proxy_set_header Host localhost;
-      proxy_set_header Connection "";
-      proxy_set_header Accept "*/*";
-      proxy_set_header Content-Type $berth_content_type;
-      proxy_set_header Inference-Header-Content-Length $berth_tensor_header;
-      proxy_set_header X-Request-Id $berth_request_id;
-      proxy_buffering off;
-      proxy_buffers 8 16k;
-      proxy_buffer_size 16k;
-      proxy_ignore_client_abort off;
-      proxy_ignore_headers X-Accel-Redirect X-Accel-Expires X-Accel-Limit-Rate X-Accel-Buffering
-                           X-Accel-Charset Expires Cache-Control Set-Cookie Vary;
-      proxy_next_upstream error timeout;
-      proxy_next_upstream_timeout {CONNECT_S * 5}s;
-      proxy_redirect off;
 """
 
 
